@@ -8,7 +8,16 @@
 #![forbid(unsafe_code)]
 
 mod errno;
+pub mod events;
+pub mod files;
+pub mod memory;
 mod result;
+pub mod signals;
+pub mod sockets;
+pub mod system;
+pub mod tasks;
+pub mod terminals;
+pub mod time;
 
 pub use errno::Errno;
 pub use result::{Interrupted, Restart, SysResult, WaitResult};

@@ -1,0 +1,3 @@
+//! Pipes, epoll, eventfd, timerfd, SysV and POSIX IPC.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,134 @@
+//! The descriptor table of a process.
+
+use std::rc::Rc;
+
+use linux_abi::{Errno, Fd, SysResult};
+
+use crate::OpenFile;
+
+/// The highest number of descriptors that any limit may allow (Linux: `fs.nr_open`).
+pub const NR_OPEN: u32 = 1 << 20;
+
+#[derive(Clone)]
+struct Descriptor {
+    file: Rc<OpenFile>,
+    close_on_exec: bool,
+}
+
+/// Which open file each descriptor names. Cloning copies the table, as `fork` does.
+#[derive(Clone, Default)]
+pub struct FdTable {
+    entries: Vec<Option<Descriptor>>,
+    /// No free number is below this one.
+    lowest_free: usize,
+}
+
+impl FdTable {
+    /// The open file behind `fd`; `EBADF` if there is none.
+    pub fn get(&self, fd: Fd) -> SysResult<&Rc<OpenFile>> {
+        Ok(&self.entry(fd)?.file)
+    }
+
+    fn entry(&self, fd: Fd) -> SysResult<&Descriptor> {
+        let index = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        self.entries.get(index).and_then(Option::as_ref).ok_or(Errno::EBADF)
+    }
+
+    fn entry_mut(&mut self, fd: Fd) -> SysResult<&mut Descriptor> {
+        let index = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        self.entries.get_mut(index).and_then(Option::as_mut).ok_or(Errno::EBADF)
+    }
+
+    /// Gives `file` the lowest free number from `lowest` on and below `limit`; `EMFILE` if there
+    /// is none.
+    pub fn add(
+        &mut self,
+        file: Rc<OpenFile>,
+        lowest: u32,
+        limit: u32,
+        close_on_exec: bool,
+    ) -> SysResult<Fd> {
+        let limit = limit.min(NR_OPEN);
+        let mut index = (lowest as usize).max(self.lowest_free);
+        while matches!(self.entries.get(index), Some(Some(_))) {
+            index += 1;
+        }
+        if index >= limit as usize {
+            return Err(Errno::EMFILE);
+        }
+        if lowest as usize <= self.lowest_free {
+            self.lowest_free = index + 1;
+        }
+        self.put(index, Descriptor { file, close_on_exec })?;
+        i32::try_from(index).map(Fd).map_err(|_| Errno::EMFILE)
+    }
+
+    /// Makes `fd` name `file`. Returns what it named before, for the caller to close.
+    pub fn replace(
+        &mut self,
+        fd: Fd,
+        file: Rc<OpenFile>,
+        limit: u32,
+        close_on_exec: bool,
+    ) -> SysResult<Option<Rc<OpenFile>>> {
+        let index = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        if index >= limit.min(NR_OPEN) as usize {
+            return Err(Errno::EBADF);
+        }
+        let old = self.entries.get_mut(index).and_then(Option::take);
+        self.put(index, Descriptor { file, close_on_exec })?;
+        Ok(old.map(|old| old.file))
+    }
+
+    fn put(&mut self, index: usize, descriptor: Descriptor) -> SysResult<()> {
+        if index >= self.entries.len() {
+            self.entries.try_reserve(index + 1 - self.entries.len()).map_err(|_| Errno::ENOMEM)?;
+            self.entries.resize_with(index + 1, || None);
+        }
+        if let Some(entry) = self.entries.get_mut(index) {
+            *entry = Some(descriptor);
+        }
+        Ok(())
+    }
+
+    /// Takes `fd` out of the table. The caller flushes and drops what it named.
+    pub fn remove(&mut self, fd: Fd) -> SysResult<Rc<OpenFile>> {
+        let index = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        let entry = self.entries.get_mut(index).and_then(Option::take).ok_or(Errno::EBADF)?;
+        self.lowest_free = self.lowest_free.min(index);
+        Ok(entry.file)
+    }
+
+    /// Whether `fd` is closed on `execve`.
+    pub fn is_close_on_exec(&self, fd: Fd) -> SysResult<bool> {
+        Ok(self.entry(fd)?.close_on_exec)
+    }
+
+    /// Sets whether `fd` is closed on `execve`.
+    pub fn set_close_on_exec(&mut self, fd: Fd, close_on_exec: bool) -> SysResult<()> {
+        self.entry_mut(fd)?.close_on_exec = close_on_exec;
+        Ok(())
+    }
+
+    /// Takes every descriptor out that `execve` closes.
+    pub fn remove_close_on_exec(&mut self) -> Vec<Rc<OpenFile>> {
+        let fds: Vec<Fd> =
+            self.numbers().filter(|&fd| self.is_close_on_exec(fd) == Ok(true)).collect();
+        fds.into_iter().filter_map(|fd| self.remove(fd).ok()).collect()
+    }
+
+    /// Takes every descriptor out.
+    pub fn remove_all(&mut self) -> Vec<Rc<OpenFile>> {
+        self.lowest_free = 0;
+        std::mem::take(&mut self.entries).into_iter().flatten().map(|entry| entry.file).collect()
+    }
+
+    /// The numbers in use, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = Fd> + '_ {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.is_some())
+            .filter_map(|(index, _)| i32::try_from(index).ok().map(Fd))
+    }
+}

@@ -1,0 +1,211 @@
+//! Open files: what a descriptor names.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use kernel_core::io::{Sink, Source};
+use kernel_core::memory::UserMemory;
+use kernel_core::wait::{PollEvents, WaitQueue};
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, SysResult};
+
+/// An `ioctl` on its way to a file.
+pub struct Ioctl<'a> {
+    /// The request number.
+    pub command: u32,
+    /// The third argument, most often an address.
+    pub argument: u64,
+    /// The caller's memory.
+    pub memory: &'a dyn UserMemory,
+    /// The caller (a `kernel_tasks::Thread`), for those few requests that depend on who asks, such
+    /// as job control. Lower layers do not know its type.
+    pub caller: &'a dyn Any,
+}
+
+/// What `mmap` wants of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct MapRequest {
+    /// The mapping is shared (`MAP_SHARED`), not private.
+    pub shared: bool,
+    /// The mapping may be, or may become, writable.
+    pub writable: bool,
+    /// Where in the file the mapping starts.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+}
+
+/// The host's side of a mapped file. The shim of the guest process maps this descriptor and
+/// closes it; so it is a regular file or a memfd, open for no more than the mapping needs.
+#[derive(Clone)]
+pub struct MappedFile {
+    /// The host descriptor.
+    pub host: Rc<OwnedFd>,
+    /// Names the file behind the descriptor. Equal ids are the same file with the same access, so
+    /// that a guest process that has the descriptor already need not be sent it again.
+    pub id: u64,
+}
+
+/// What an open file can do. The defaults are what Linux says of a file that cannot.
+///
+/// Nothing here waits. What would have to wait is `EAGAIN`, and [`queue`](Self::queue) is what
+/// the caller then waits on, unless the file is non-blocking.
+pub trait FileOps: Any {
+    /// This object as its own type, for those who know it.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Moves data to `sink`, from `offset` if the file is [seekable](Self::is_seekable).
+    fn read(&self, file: &OpenFile, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
+        let _ = (file, sink, offset);
+        Err(Errno::EINVAL)
+    }
+
+    /// Moves data from `source`, to `offset` if the file is [seekable](Self::is_seekable).
+    fn write(&self, file: &OpenFile, source: &mut dyn Source, offset: u64) -> SysResult<usize> {
+        let _ = (file, source, offset);
+        Err(Errno::EINVAL)
+    }
+
+    /// Whether the file has a position and `pread`, `pwrite` and `lseek` work on it.
+    fn is_seekable(&self) -> bool {
+        false
+    }
+
+    /// What is ready now.
+    fn poll(&self, file: &OpenFile) -> PollEvents {
+        let _ = file;
+        PollEvents::READABLE | PollEvents::WRITABLE
+    }
+
+    /// What to wait on for readiness; `None` for files that are always ready (which `epoll`
+    /// refuses with `EPERM`).
+    fn queue(&self) -> Option<WaitQueue> {
+        None
+    }
+
+    /// Answers an `ioctl` of this kind of file.
+    fn ioctl(&self, file: &OpenFile, ioctl: &Ioctl<'_>) -> SysResult<u64> {
+        let _ = (file, ioctl);
+        Err(Errno::ENOTTY)
+    }
+
+    /// The host descriptor behind a mapping of this file.
+    fn map(&self, file: &OpenFile, request: MapRequest) -> SysResult<MappedFile> {
+        let _ = (file, request);
+        Err(Errno::ENODEV)
+    }
+
+    /// The status flags are about to change from `F_SETFL`. Files that cannot have a flag refuse.
+    fn check_flags(&self, flags: OpenFlags) -> SysResult<()> {
+        let _ = flags;
+        Ok(())
+    }
+
+    /// A descriptor of this open file is being closed (there may be others), as `flush` in Linux.
+    fn flush(&self, file: &OpenFile) -> SysResult<()> {
+        let _ = file;
+        Ok(())
+    }
+
+    /// The last descriptor is gone. Called once.
+    fn release(&self, file: &OpenFile) {
+        let _ = file;
+    }
+
+    /// How `/proc/self/fd` shows a file that has no path: `pipe:[17]`, `anon_inode:[eventpoll]`.
+    fn describe(&self) -> String {
+        String::from("anon_inode:[unknown]")
+    }
+
+    /// Lines for `/proc/self/fdinfo` beyond position and flags.
+    fn fdinfo(&self) -> String {
+        String::new()
+    }
+}
+
+/// An open file description: what `open(2)` makes and `dup(2)` shares.
+pub struct OpenFile {
+    ops: Rc<dyn FileOps>,
+    flags: Cell<OpenFlags>,
+    offset: Cell<u64>,
+    id: u64,
+}
+
+impl OpenFile {
+    /// A new open file. `flags` are those that `F_GETFL` shows.
+    pub fn new(ops: Rc<dyn FileOps>, flags: OpenFlags) -> Rc<Self> {
+        thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
+        let id = NEXT.get();
+        NEXT.set(id + 1);
+        Rc::new(Self { ops, flags: Cell::new(flags), offset: Cell::new(0), id })
+    }
+
+    /// What the file can do.
+    pub fn ops(&self) -> &dyn FileOps {
+        &*self.ops
+    }
+
+    /// What the file can do, as its own type, if it is a `T`.
+    pub fn ops_as<T: FileOps>(&self) -> Option<&T> {
+        self.ops.as_any().downcast_ref()
+    }
+
+    /// Access mode and status flags.
+    pub fn flags(&self) -> OpenFlags {
+        self.flags.get()
+    }
+
+    /// Changes the status flags (`F_SETFL`, `FIONBIO`).
+    pub fn set_flags(&self, flags: OpenFlags) {
+        self.flags.set(flags);
+    }
+
+    /// Whether a call on this file must not wait.
+    pub fn is_nonblocking(&self) -> bool {
+        self.flags.get().contains(OpenFlags::NONBLOCK)
+    }
+
+    /// The position.
+    pub fn offset(&self) -> u64 {
+        self.offset.get()
+    }
+
+    /// Changes the position.
+    pub fn set_offset(&self, offset: u64) {
+        self.offset.set(offset);
+    }
+
+    /// A number that no other open file of the sandbox has, for lock owners and `kcmp`.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Reads at the position and moves it, once, without waiting.
+    pub fn read(&self, sink: &mut dyn Sink) -> SysResult<usize> {
+        let offset = self.offset.get();
+        let n = self.ops.read(self, sink, offset)?;
+        if self.ops.is_seekable() {
+            self.offset.set(offset.saturating_add(n as u64));
+        }
+        Ok(n)
+    }
+
+    /// Writes at the position and moves it, once, without waiting. With `O_APPEND` the file itself
+    /// writes at its end and sets the position.
+    pub fn write(&self, source: &mut dyn Source) -> SysResult<usize> {
+        let offset = self.offset.get();
+        let n = self.ops.write(self, source, offset)?;
+        if self.ops.is_seekable() && !self.flags.get().contains(OpenFlags::APPEND) {
+            self.offset.set(offset.saturating_add(n as u64));
+        }
+        Ok(n)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.ops.release(self);
+    }
+}

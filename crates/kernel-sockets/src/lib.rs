@@ -1,0 +1,3 @@
+//! Unix sockets, loopback TCP and UDP, netlink.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! Polling, epoll, pipes, eventfd, timerfd: one file per call or small family.

@@ -1,0 +1,1 @@
+//! Files and file systems: one file per call or small family.

@@ -1,0 +1,1 @@
+//! SysV and POSIX IPC: one file per call or small family.

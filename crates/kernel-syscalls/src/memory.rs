@@ -1,0 +1,1 @@
+//! Memory: one file per call or small family.

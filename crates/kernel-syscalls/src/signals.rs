@@ -1,0 +1,1 @@
+//! Signals: one file per call or small family.

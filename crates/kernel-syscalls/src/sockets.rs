@@ -1,0 +1,1 @@
+//! Sockets: one file per call or small family.

@@ -1,0 +1,1 @@
+//! Answers about the system: one file per call or small family.

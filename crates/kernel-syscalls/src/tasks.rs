@@ -1,0 +1,1 @@
+//! Processes and threads: one file per call or small family.

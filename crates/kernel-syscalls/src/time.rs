@@ -1,0 +1,1 @@
+//! Clocks and timers: one file per call or small family.

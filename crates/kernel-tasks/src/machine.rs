@@ -1,0 +1,119 @@
+//! The host's side of a guest thread.
+
+use std::rc::Rc;
+
+use kernel_core::memory::UserMemory;
+use kernel_files::MappedFile;
+use linux_abi::SysResult;
+
+use crate::Thread;
+
+/// What the kernel can do to the host thread behind a guest thread. Implemented by
+/// `backend-kernel`; tests implement it with plain memory.
+pub trait Machine {
+    /// The memory of the guest process.
+    fn memory(&self) -> &dyn UserMemory;
+
+    /// The guest's signal mask, which the shim changes without asking. Only bits, never trusted
+    /// for more than the guest's own signals.
+    fn signal_mask(&self) -> u64;
+
+    /// Replaces the guest's signal mask.
+    fn set_signal_mask(&self, mask: u64);
+
+    /// Tells the shim whether a signal waits for this thread whatever its mask is: it then asks
+    /// the kernel before it goes back to guest code, and after the mask changes.
+    fn set_pending_signals(&self, pending: u64);
+
+    /// Makes the thread ask the kernel for signals soon: it runs guest code, sleeps in a host
+    /// futex, or is on its way out of the shim. If it is inside a system call of ours, the call's
+    /// future is polled again instead, so that an interruptible wait sees the signal.
+    fn kick(&self);
+
+    /// Ends the host process as a whole (all threads of the guest process) at once, and drops
+    /// their calls. For a child in `vfork`, gives the host thread back to the parent instead.
+    fn kill_process(&self);
+
+    /// Ends this host thread at once (another thread's `execve` or `exit_group` wants that), and
+    /// drops its call.
+    fn kill_thread(&self);
+
+    /// User and system CPU time of the host thread in nanoseconds.
+    fn thread_cpu_time(&self) -> (u64, u64);
+
+    /// User and system CPU time of the whole host process in nanoseconds.
+    fn process_cpu_time(&self) -> (u64, u64);
+
+    /// Resident memory of the host process in bytes.
+    fn resident_bytes(&self) -> u64;
+
+    /// The ids that the shim answers by itself changed.
+    fn publish_ids(&self, ids: Ids);
+
+    /// From now on the requests of this host thread are made by `thread`.
+    fn attach(&self, thread: &Rc<Thread>);
+
+    /// Prepares a copy of the host process (`fork`). The shim makes it when it reads the reply of
+    /// the call that is under way; the result is the first thread of the copy.
+    fn fork(&self) -> SysResult<Rc<dyn Machine>>;
+
+    /// Lets this host thread play the child of a `vfork` until it calls `execve` or `_exit`. The
+    /// result is the child's machine; this one becomes the parent's again by itself.
+    fn vfork(&self) -> SysResult<Rc<dyn Machine>>;
+
+    /// Prepares one more host thread in the same host process. The shim makes it when it reads
+    /// the reply of the call that is under way.
+    fn new_thread(&self) -> SysResult<Rc<dyn Machine>>;
+
+    /// Starts `image` in a fresh host process. The old one ends (or goes back to the parent of a
+    /// `vfork`) when it reads the reply of the call that is under way.
+    fn exec(&self, image: Image) -> SysResult<Rc<dyn Machine>>;
+}
+
+/// What a guest thread may be told about itself without asking the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// `getpid`.
+    pub pid: u32,
+    /// `gettid`.
+    pub tid: u32,
+    /// `getppid`.
+    pub ppid: u32,
+    /// `getuid`.
+    pub uid: u32,
+    /// `geteuid`.
+    pub euid: u32,
+    /// `getgid`.
+    pub gid: u32,
+    /// `getegid`.
+    pub egid: u32,
+}
+
+/// A program, ready to be mapped and entered. Made by `kernel-loader`.
+pub struct Image {
+    /// What to map, in order; later ones may lie over earlier ones.
+    pub segments: Vec<Segment>,
+    /// Where to start.
+    pub entry: u64,
+    /// The initial stack pointer.
+    pub stack_pointer: u64,
+    /// The bytes at the initial stack pointer: `argc`, `argv`, `envp`, the auxiliary vector and
+    /// the strings.
+    pub stack: Vec<u8>,
+    /// Where the heap starts.
+    pub brk: u64,
+}
+
+/// One mapping of a program image.
+pub struct Segment {
+    /// Where it goes, page-aligned.
+    pub address: u64,
+    /// Its length, page-aligned.
+    pub length: u64,
+    /// `PROT_*`.
+    pub protection: u32,
+    /// The file and the offset in it; `None` for zeroes.
+    pub file: Option<(MappedFile, u64)>,
+    /// Clear from this address to the end of its page.
+    pub zero_from: Option<u64>,
+}

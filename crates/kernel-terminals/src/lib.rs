@@ -1,0 +1,3 @@
+//! Terminals, pseudo terminals and the line discipline.
+
+#![forbid(unsafe_code)]

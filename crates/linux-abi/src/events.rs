@@ -1,0 +1,1 @@
+//! Polling, epoll, eventfd, timerfd, pipes, SysV and POSIX IPC.

@@ -1,0 +1,1 @@
+//! Memory: protection and mapping flags, advice, seals.

@@ -1,0 +1,1 @@
+//! Signals: numbers, siginfo, actions, stacks.

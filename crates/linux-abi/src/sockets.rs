@@ -1,0 +1,1 @@
+//! Socket families, types, options, addresses, control messages, netlink.

@@ -1,0 +1,1 @@
+//! uname, sysinfo, getrandom and other answers about the system.

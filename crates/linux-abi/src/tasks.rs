@@ -1,0 +1,1 @@
+//! Processes and threads: clone flags, wait options, prctl, limits, capabilities, usage.

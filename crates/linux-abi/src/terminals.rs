@@ -1,0 +1,1 @@
+//! Terminals: termios, window sizes, ioctl numbers.
