@@ -1,3 +1,9 @@
-//! Pipes, epoll, eventfd, timerfd, SysV and POSIX IPC.
+//! Pipes, epoll, eventfd, timerfd, futexes, SysV and POSIX IPC.
+//!
+//! Everything here that a descriptor can name is a [`kernel_files::FileOps`]. Nothing here waits by
+//! itself: a call that has to wait does so in `kernel-syscalls`, on the queue that the object
+//! offers. The objects know no process; who asks is told by credentials and process ids.
 
 #![forbid(unsafe_code)]
+
+pub mod pipe;

@@ -68,6 +68,12 @@ pub trait FileOps: Any {
         Err(Errno::EINVAL)
     }
 
+    /// Whether a blocking write goes on until all of its data is taken, as that of pipes and stream
+    /// sockets does. The writer then waits for more room after a short write instead of returning.
+    fn is_stream(&self) -> bool {
+        false
+    }
+
     /// Whether the file has a position and `pread`, `pwrite` and `lseek` work on it.
     fn is_seekable(&self) -> bool {
         false

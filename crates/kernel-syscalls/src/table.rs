@@ -96,7 +96,7 @@ syscalls! {
     readv                    [ 19] () Missing;
     writev                   [ 20] () Missing;
     access                   [ 21] () Missing;
-    pipe                     [ 22] () Missing;
+    pipe                     [ 22] (out("pipefd", 8)) Full(events::pipe);
     select                   [ 23] () Missing;
     sched_yield              [ 24] () Missing;
     mremap                   [ 25] () Missing;
@@ -367,7 +367,7 @@ syscalls! {
     eventfd2                 [290] () Missing;
     epoll_create1            [291] () Missing;
     dup3                     [292] () Missing;
-    pipe2                    [293] () Missing;
+    pipe2                    [293] (out("pipefd", 8), hex("flags")) Full(events::pipe2);
     inotify_init1            [294] () Missing;
     preadv                   [295] () Missing;
     pwritev                  [296] () Missing;
