@@ -1,0 +1,201 @@
+//! What the guest finds at which path.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ByteSize, SizeError, os_text};
+
+/// What the guest sees at `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RootFs {
+    /// The host's system folders (`/usr`, `/bin`, `/lib*`, `/opt`, parts of `/etc`), read-only. The
+    /// host's homes, its `/tmp`, `/var`, `/run` and its keys are not there.
+    #[default]
+    Host,
+    /// A host folder.
+    Directory(#[serde(with = "os_text::path")] PathBuf),
+    /// A tar archive, read without being extracted.
+    Tar(#[serde(with = "os_text::path")] PathBuf),
+}
+
+/// Where the guest's writes to its root go. The root itself is never written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RootWrites {
+    /// To memory; forgotten at the end.
+    #[default]
+    Memory,
+    /// To this host folder, so that a later run finds them again.
+    Directory(#[serde(with = "os_text::path")] PathBuf),
+    /// Nowhere: they fail with `EROFS`.
+    Refused,
+}
+
+/// What the guest may do with a mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MountAccess {
+    /// Read it.
+    #[default]
+    ReadOnly,
+    /// Write to the host's files.
+    ReadWrite,
+    /// Write to memory; the host's files stay as they are.
+    Overlay,
+}
+
+/// Whom the files of a mount belong to, as the guest sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ownership {
+    /// What belongs to the user who started `belljar` belongs to the guest's user; the rest to
+    /// whom it belongs on the host. A guest can so change the files that it was given.
+    #[default]
+    InvokerIsGuest,
+    /// As on the host.
+    AsOnHost,
+}
+
+/// A host folder or file that is visible inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// The path on the host.
+    #[serde(with = "os_text::path")]
+    pub source: PathBuf,
+    /// The absolute path inside. Missing folders on the way are made, in memory.
+    #[serde(with = "os_text::path")]
+    pub destination: PathBuf,
+    /// What the guest may do with it.
+    pub access: MountAccess,
+    /// Whom its files belong to.
+    pub ownership: Ownership,
+}
+
+/// A file system in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tmpfs {
+    /// The absolute path inside.
+    #[serde(with = "os_text::path")]
+    pub destination: PathBuf,
+    /// How much it holds.
+    pub size: ByteSize,
+}
+
+/// A mount or memory file system that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MountError {
+    /// There is no destination.
+    #[error("a mount needs a source and a destination: write SRC:DST, SRC:DST:ro or SRC:DST:rw")]
+    MissingPart,
+    /// The destination is not absolute.
+    #[error("the path inside the sandbox must start with a slash, {} does not", .0.display())]
+    RelativeDestination(PathBuf),
+    /// A `..` in the destination.
+    #[error("the path inside the sandbox must not contain `..`, {} does", .0.display())]
+    ParentInDestination(PathBuf),
+    /// The word after the second colon is none we know.
+    #[error("unknown mount mode `{0}`: use ro, rw or overlay")]
+    UnknownAccess(String),
+    /// The size of a memory file system.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+}
+
+impl Mount {
+    /// Reads `SRC:DST[:ro|rw|overlay]`. Without a mode the mount is read-only.
+    pub fn parse(text: &OsStr) -> Result<Self, MountError> {
+        let mut parts = text.as_bytes().splitn(3, |byte| *byte == b':');
+        let mut next = || parts.next().filter(|part| !part.is_empty());
+        let source = next().ok_or(MountError::MissingPart)?;
+        let destination = next().ok_or(MountError::MissingPart)?;
+        let access = match next() {
+            None | Some(b"ro") => MountAccess::ReadOnly,
+            Some(b"rw") => MountAccess::ReadWrite,
+            Some(b"overlay") => MountAccess::Overlay,
+            Some(other) => {
+                let word = String::from_utf8_lossy(other).into_owned();
+                return Err(MountError::UnknownAccess(word));
+            }
+        };
+        Ok(Self {
+            source: OsStr::from_bytes(source).into(),
+            destination: destination_path(destination)?,
+            access,
+            ownership: Ownership::default(),
+        })
+    }
+}
+
+impl FromStr for Mount {
+    type Err = MountError;
+
+    fn from_str(text: &str) -> Result<Self, MountError> {
+        Self::parse(OsStr::new(text))
+    }
+}
+
+impl FromStr for Tmpfs {
+    type Err = MountError;
+
+    /// Reads `PATH[:SIZE]`. Without a size it holds 64 MiB.
+    fn from_str(text: &str) -> Result<Self, MountError> {
+        let (path, size) = match text.split_once(':') {
+            Some((path, size)) => (path, size.parse()?),
+            None => (text, ByteSize::from_mib(64)),
+        };
+        Ok(Self { destination: destination_path(path.as_bytes())?, size })
+    }
+}
+
+fn destination_path(bytes: &[u8]) -> Result<PathBuf, MountError> {
+    let path = Path::new(OsStr::from_bytes(bytes));
+    if !path.is_absolute() {
+        return Err(MountError::RelativeDestination(path.into()));
+    }
+    if path.components().any(|part| part == std::path::Component::ParentDir) {
+        return Err(MountError::ParentInDestination(path.into()));
+    }
+    Ok(path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Mount, MountError> {
+        text.parse()
+    }
+
+    #[test]
+    fn a_mount_is_read_only_unless_said_otherwise() {
+        let mount = parse("/a:/b").unwrap();
+        assert_eq!((mount.source, mount.destination), ("/a".into(), "/b".into()));
+        assert_eq!(mount.access, MountAccess::ReadOnly);
+        assert_eq!(parse("a:/b:rw").unwrap().access, MountAccess::ReadWrite);
+        assert_eq!(parse("a:/b:overlay").unwrap().access, MountAccess::Overlay);
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_mount() {
+        assert_eq!(parse("/a"), Err(MountError::MissingPart));
+        assert_eq!(parse(":/b"), Err(MountError::MissingPart));
+        assert_eq!(parse("/a:b"), Err(MountError::RelativeDestination("b".into())));
+        assert_eq!(parse("/a:/b/../c"), Err(MountError::ParentInDestination("/b/../c".into())));
+        assert_eq!(parse("/a:/b:x"), Err(MountError::UnknownAccess("x".into())));
+    }
+
+    #[test]
+    fn a_memory_file_system_has_a_size() {
+        let tmpfs: Tmpfs = "/scratch:1G".parse().unwrap();
+        assert_eq!(tmpfs.size, ByteSize::from_mib(1024));
+        assert_eq!("/s".parse::<Tmpfs>().unwrap().size, ByteSize::from_mib(64));
+        assert!("/s:many".parse::<Tmpfs>().is_err());
+    }
+}

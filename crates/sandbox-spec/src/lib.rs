@@ -1,0 +1,31 @@
+//! What a sandbox is, as plain data.
+//!
+//! Start reading at [`SandboxSpec`]. Everything here can be written to and read from JSON, and
+//! the short forms that people type (`512M`, `30s`, `SRC:DST:ro`) are parsed here, once, with
+//! errors that say what would have been right.
+//!
+//! This crate starts nothing, opens nothing and asks the host for nothing. A backend reads the
+//! specification and either does what it says or refuses with a reason.
+
+#![forbid(unsafe_code)]
+
+mod containment;
+mod environment;
+mod filesystem;
+mod identity;
+mod limits;
+mod network;
+pub mod os_text;
+mod size;
+mod spec;
+mod time;
+
+pub use containment::ContainmentLayer;
+pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
+pub use filesystem::{Mount, MountAccess, MountError, Ownership, RootFs, RootWrites, Tmpfs};
+pub use identity::{Identity, IdentityError};
+pub use limits::Limits;
+pub use network::{AllowRule, AllowRuleError, HostPattern, NetworkPolicy};
+pub use size::{ByteSize, SizeError};
+pub use spec::{SandboxSpec, Trace};
+pub use time::{DurationError, parse_duration};

@@ -1,0 +1,104 @@
+//! The specification as a whole.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ContainmentLayer, Identity, Limits, Mount, NetworkPolicy, RootFs, RootWrites, Tmpfs,
+    default_environment, os_text,
+};
+
+/// Everything that a backend has to know to start a sandbox, except for the three standard
+/// streams, which are descriptors and no data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxSpec {
+    /// The program and its arguments. The first is looked up in the guest's `PATH` when it has
+    /// no slash, and becomes `argv[0]` as it is written here.
+    #[serde(with = "os_text::list")]
+    pub program: Vec<OsString>,
+    /// The guest's environment, complete and in order. Nothing of the host's is added.
+    #[serde(with = "os_text::pairs")]
+    pub environment: Vec<(OsString, OsString)>,
+    /// The working folder, a path inside the sandbox. It must exist there.
+    #[serde(with = "os_text::path")]
+    pub working_directory: PathBuf,
+    /// What the guest sees at `/`.
+    pub root: RootFs,
+    /// Where writes to the root go.
+    pub root_writes: RootWrites,
+    /// Host folders and files that are visible inside, mounted in this order.
+    pub mounts: Vec<Mount>,
+    /// Memory file systems beside `/tmp`, `/dev/shm` and the home folder, which every sandbox has.
+    pub tmpfs: Vec<Tmpfs>,
+    /// Who the guest is.
+    pub identity: Identity,
+    /// The name that `uname` reports.
+    pub hostname: String,
+    /// What it may use.
+    pub limits: Limits,
+    /// Whom it may talk to.
+    pub network: NetworkPolicy,
+    /// Where one line per system call goes.
+    pub trace: Trace,
+    /// Layers without which the sandbox must not start. Layers that are not named here are used
+    /// where the host offers them.
+    pub required_containment: BTreeSet<ContainmentLayer>,
+}
+
+impl SandboxSpec {
+    /// A sandbox with nothing of the host but its system folders, for this program and its
+    /// arguments.
+    pub fn new<T: Into<OsString>>(program: impl IntoIterator<Item = T>) -> Self {
+        let identity = Identity::default();
+        Self {
+            program: program.into_iter().map(Into::into).collect(),
+            environment: default_environment(&identity),
+            working_directory: identity.home.clone(),
+            root: RootFs::Host,
+            root_writes: RootWrites::Memory,
+            mounts: Vec::new(),
+            tmpfs: Vec::new(),
+            identity,
+            hostname: "belljar".to_owned(),
+            limits: Limits::default(),
+            network: NetworkPolicy::Loopback,
+            trace: Trace::Off,
+            required_containment: BTreeSet::new(),
+        }
+    }
+}
+
+/// Where the trace of system calls goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trace {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// To the standard error stream of `belljar`, between the guest's own lines.
+    Stderr,
+    /// To this host file, which is created or emptied.
+    File(#[serde(with = "os_text::path")] PathBuf),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn survives_json_even_with_names_that_are_not_text() {
+        let mut spec = SandboxSpec::new(["sh", "-c", ":"]);
+        spec.program.push(OsString::from_vec(vec![b'a', 0xff]));
+        spec.trace = Trace::File("/tmp/trace".into());
+        spec.mounts.push("/a:/b:rw".parse().unwrap());
+        spec.limits.timeout = Some(std::time::Duration::from_millis(1500));
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<SandboxSpec>(&text).unwrap(), spec);
+    }
+}

@@ -1,0 +1,39 @@
+//! What every backend does.
+
+use sandbox_spec::SandboxSpec;
+
+use crate::{CapabilityReport, ControlError, ExitReport, StartError, Streams, WaitError};
+
+/// Something that can run sandboxes.
+pub trait Backend {
+    /// The name in `--backend`.
+    fn name(&self) -> &'static str;
+
+    /// What this backend can promise on this host, found out by trying.
+    fn capabilities(&self) -> CapabilityReport;
+
+    /// Starts a sandbox. Returns once the program is loaded and about to run, or has been refused:
+    /// a program that cannot be executed is a [`StartError::Program`], never a running sandbox.
+    ///
+    /// What the specification asks for and this host or backend cannot do is an error, never left
+    /// out silently.
+    fn start(&self, spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError>;
+}
+
+/// A running sandbox. Dropping it ends it, with everything inside.
+pub trait Sandbox {
+    /// Waits for the end of the guest's first process, and with it of everything inside.
+    fn wait(&mut self) -> Result<ExitReport, WaitError>;
+
+    /// A handle for another thread to use while this one waits.
+    fn control(&self) -> Box<dyn Control>;
+}
+
+/// Acts on a running sandbox from beside it. On one that has ended nothing happens.
+pub trait Control: Send {
+    /// Sends a signal to the guest's first process.
+    fn signal(&self, signal: u8) -> Result<(), ControlError>;
+
+    /// Ends the sandbox at once, with everything inside.
+    fn kill(&self) -> Result<(), ControlError>;
+}

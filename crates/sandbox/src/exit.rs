@@ -1,0 +1,89 @@
+//! How a sandbox ended.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// How the guest's first process ended, and with it the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "end")]
+pub enum End {
+    /// It exited with this code.
+    Exited {
+        /// The code.
+        code: u8,
+    },
+    /// A signal killed it.
+    Signaled {
+        /// The signal's number.
+        signal: u8,
+        /// Whether Linux would have written a core file for this signal.
+        core: bool,
+    },
+    /// The time of the specification was over.
+    TimedOut,
+    /// It used more CPU time than the specification allows.
+    CpuTimeExceeded,
+    /// It used more memory than the specification allows.
+    MemoryExceeded,
+    /// It wrote more than the specification allows.
+    OutputExceeded,
+    /// [`crate::Control::kill`] ended it.
+    Killed,
+}
+
+impl End {
+    /// The exit code of `belljar run`: the guest's own, 128 + n for a signal, 124 for a time-out
+    /// as `timeout(1)` has it, 137 for what was killed because of another limit.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Exited { code } => *code,
+            Self::Signaled { signal, .. } => signal.saturating_add(128),
+            Self::TimedOut => 124,
+            Self::CpuTimeExceeded | Self::MemoryExceeded | Self::OutputExceeded | Self::Killed => {
+                137
+            }
+        }
+    }
+}
+
+/// What a sandbox used. Zero where a backend cannot know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// From the start of the first process to its end.
+    pub wall_time: Duration,
+    /// CPU time of all guest processes, in user mode.
+    pub user_time: Duration,
+    /// CPU time of all guest processes, in the host's kernel.
+    pub system_time: Duration,
+    /// CPU time of Belljar's own kernel process.
+    pub kernel_time: Duration,
+    /// The most memory in use at one time, in bytes.
+    pub peak_memory: u64,
+    /// System calls that reached the kernel process.
+    pub system_calls: u64,
+    /// Processes started, the first included.
+    pub processes: u64,
+}
+
+/// How a sandbox ended and what it used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExitReport {
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: End,
+    /// What it used.
+    pub usage: Usage,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_a_shell() {
+        assert_eq!(End::Exited { code: 3 }.exit_code(), 3);
+        assert_eq!(End::Signaled { signal: 11, core: true }.exit_code(), 139);
+        assert_eq!(End::TimedOut.exit_code(), 124);
+    }
+}
