@@ -9,7 +9,7 @@ use kernel_core::io::{Sink, Source};
 use kernel_core::memory::UserMemory;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::OpenFlags;
-use linux_abi::{Errno, SysResult};
+use linux_abi::{Errno, SysResult, WaitResult};
 
 /// An `ioctl` on its way to a file.
 pub struct Ioctl<'a> {
@@ -22,6 +22,17 @@ pub struct Ioctl<'a> {
     /// The caller (a `kernel_tasks::Thread`), for those few requests that depend on who asks, such
     /// as job control. Lower layers do not know its type.
     pub caller: &'a dyn Any,
+}
+
+/// What a caller is about to do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Read from it.
+    Read,
+    /// Write to it.
+    Write,
+    /// Send it this `ioctl` request.
+    Control(u32),
 }
 
 /// What `mmap` wants of a file.
@@ -55,6 +66,14 @@ pub struct MappedFile {
 pub trait FileOps: Any {
     /// This object as its own type, for those who know it.
     fn as_any(&self) -> &dyn Any;
+
+    /// Whether the caller (a `kernel_tasks::Thread`) may do this now. Asked once for each call,
+    /// before its first attempt. Terminals answer a background job with a signal to its group
+    /// and [`Interrupted::Signal`](linux_abi::Interrupted::Signal).
+    fn admit(&self, file: &OpenFile, caller: &dyn Any, intent: Intent) -> WaitResult {
+        let _ = (file, caller, intent);
+        Ok(())
+    }
 
     /// Moves data to `sink`, from `offset` if the file is [seekable](Self::is_seekable).
     fn read(&self, file: &OpenFile, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {

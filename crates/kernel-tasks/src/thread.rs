@@ -9,7 +9,7 @@ use std::task::Poll;
 use kernel_core::credentials::Credentials;
 use kernel_core::memory::UserMemory;
 use kernel_core::timers::Instant;
-use kernel_files::{FdTable, OpenFile};
+use kernel_files::{FdTable, Intent, OpenFile};
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
 
 use crate::{Kernel, Machine, Process};
@@ -118,6 +118,8 @@ impl Thread {
         deadline: Option<Instant>,
         mut attempt: impl FnMut() -> SysResult<T>,
     ) -> WaitResult<T> {
+        let writes = events.contains(kernel_core::wait::PollEvents::OUT);
+        file.ops().admit(file, self, if writes { Intent::Write } else { Intent::Read })?;
         loop {
             match attempt() {
                 Err(Errno::EAGAIN) if !file.is_nonblocking() => {}
