@@ -33,6 +33,7 @@ pub mod cap {
     pub const MKNOD: u32 = 27;
     pub const LEASE: u32 = 28;
     pub const SETFCAP: u32 = 31;
+    pub const WAKE_ALARM: u32 = 35;
     /// The highest capability that Linux knows today (`CAP_CHECKPOINT_RESTORE`).
     pub const LAST: u32 = 40;
 }

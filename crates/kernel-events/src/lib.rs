@@ -6,4 +6,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod eventfd;
 pub mod pipe;
+pub mod timerfd;

@@ -12,4 +12,4 @@ pub mod descriptors;
 pub mod open_file;
 
 pub use descriptors::FdTable;
-pub use open_file::{FileOps, Intent, Ioctl, MapRequest, MappedFile, OpenFile};
+pub use open_file::{FileOps, Intent, Ioctl, MapRequest, MappedFile, OpenFile, ReleaseObserver};

@@ -1,9 +1,9 @@
 //! Open files: what a descriptor names.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use kernel_core::io::{Sink, Source};
 use kernel_core::memory::UserMemory;
@@ -81,7 +81,9 @@ pub trait FileOps: Any {
         Err(Errno::EINVAL)
     }
 
-    /// Moves data from `source`, to `offset` if the file is [seekable](Self::is_seekable).
+    /// Moves data from `source`, to `offset` if the file is [seekable](Self::is_seekable). A
+    /// caller that waits after `EAGAIN` tries again with the data from the start, unless the file
+    /// [is a stream](Self::is_stream): a stream takes nothing before it says `EAGAIN`.
     fn write(&self, file: &OpenFile, source: &mut dyn Source, offset: u64) -> SysResult<usize> {
         let _ = (file, source, offset);
         Err(Errno::EINVAL)
@@ -150,12 +152,19 @@ pub trait FileOps: Any {
     }
 }
 
+/// Somebody who must know when an open file is gone (an epoll item).
+pub trait ReleaseObserver {
+    /// The last descriptor of the file is gone. What the file can do is still there.
+    fn released(&self);
+}
+
 /// An open file description: what `open(2)` makes and `dup(2)` shares.
 pub struct OpenFile {
     ops: Rc<dyn FileOps>,
     flags: Cell<OpenFlags>,
     offset: Cell<u64>,
     id: u64,
+    release_observers: RefCell<Vec<Weak<dyn ReleaseObserver>>>,
 }
 
 impl OpenFile {
@@ -164,7 +173,13 @@ impl OpenFile {
         thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
         let id = NEXT.get();
         NEXT.set(id + 1);
-        Rc::new(Self { ops, flags: Cell::new(flags), offset: Cell::new(0), id })
+        Rc::new(Self {
+            ops,
+            flags: Cell::new(flags),
+            offset: Cell::new(0),
+            id,
+            release_observers: RefCell::default(),
+        })
     }
 
     /// What the file can do.
@@ -207,6 +222,18 @@ impl OpenFile {
         self.id
     }
 
+    /// Has `observer` told when the last descriptor of this file is gone.
+    pub fn observe_release(&self, observer: Weak<dyn ReleaseObserver>) {
+        self.release_observers.borrow_mut().push(observer);
+    }
+
+    /// Forgets an observer, and those that are gone.
+    pub fn forget_release(&self, observer: &Weak<dyn ReleaseObserver>) {
+        self.release_observers
+            .borrow_mut()
+            .retain(|other| !other.ptr_eq(observer) && other.strong_count() > 0);
+    }
+
     /// Reads at the position and moves it, once, without waiting.
     pub fn read(&self, sink: &mut dyn Sink) -> SysResult<usize> {
         let offset = self.offset.get();
@@ -231,6 +258,11 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        for observer in self.release_observers.take() {
+            if let Some(observer) = observer.upgrade() {
+                observer.released();
+            }
+        }
         self.ops.release(self);
     }
 }

@@ -74,3 +74,31 @@ impl Timeval {
         )
     }
 }
+
+/// `struct itimerspec`, as the guest lays it out.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Itimerspec {
+    /// From one expiration to the next; zero for a timer that expires once.
+    pub it_interval: Timespec,
+    /// When it expires first; zero for a timer that is not set.
+    pub it_value: Timespec,
+}
+
+/// Clock ids of `clock_gettime(2)` and everything that takes a clock.
+#[expect(missing_docs, reason = "the names are those of clock_gettime(2)")]
+pub mod clock {
+    pub const REALTIME: i32 = 0;
+    pub const MONOTONIC: i32 = 1;
+    pub const PROCESS_CPUTIME_ID: i32 = 2;
+    pub const THREAD_CPUTIME_ID: i32 = 3;
+    pub const MONOTONIC_RAW: i32 = 4;
+    pub const REALTIME_COARSE: i32 = 5;
+    pub const MONOTONIC_COARSE: i32 = 6;
+    pub const BOOTTIME: i32 = 7;
+    pub const REALTIME_ALARM: i32 = 8;
+    pub const BOOTTIME_ALARM: i32 = 9;
+    pub const TAI: i32 = 11;
+}
