@@ -4,6 +4,12 @@
 //! crate knows nothing of guests or of the kernel's objects.
 
 mod errno;
+mod features;
+mod namespaces;
+mod signal_descriptor;
 
 pub use errno::errno_of;
+pub use features::{landlock_abi, seccomp_trap_available};
+pub use namespaces::{Namespace, enter_new_namespaces};
 pub use rustix;
+pub use signal_descriptor::SignalDescriptor;

@@ -15,6 +15,7 @@ mod events;
 mod files;
 pub mod handler;
 mod ipc;
+mod listing;
 mod memory;
 mod signals;
 mod sockets;
@@ -25,4 +26,5 @@ mod time;
 
 pub use argument::{Argument, Kind};
 pub use handler::{Body, Registers};
+pub use listing::{Coverage, coverage};
 pub use table::{SYSCALLS, Status, Syscall, find};

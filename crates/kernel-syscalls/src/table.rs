@@ -1,14 +1,14 @@
 //! The table of system calls. The only place where a call is declared.
 
+#![expect(clippy::allow_attributes, reason = "which imports are used changes with the rows")]
+
 use linux_abi::Errno;
 
-#[expect(clippy::allow_attributes, reason = "which of them are used changes with the rows")]
 #[allow(unused_imports, reason = "which of them are used changes with the rows")]
 use crate::argument::{
     Argument, address, dirfd, fd, hex, in_, in_by, in_out, int, mode, out, out_by, path, signal,
     size,
 };
-#[expect(clippy::allow_attributes, reason = "which of them are used changes with the rows")]
 #[allow(unused_imports, reason = "which of them are used changes with the rows")]
 use crate::{Body, events, files, handler, ipc, memory, signals, sockets, system, tasks, time};
 

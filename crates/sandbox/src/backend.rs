@@ -31,9 +31,14 @@ pub trait Sandbox {
 
 /// Acts on a running sandbox from beside it. On one that has ended nothing happens.
 pub trait Control: Send {
-    /// Sends a signal to the guest's first process.
+    /// Sends a signal to the guest. What a terminal makes (`SIGINT`, `SIGQUIT`, `SIGTSTP`,
+    /// `SIGWINCH`) goes to the foreground processes of the guest's terminal if standard input is
+    /// one; everything else goes to the first process.
     fn signal(&self, signal: u8) -> Result<(), ControlError>;
 
     /// Ends the sandbox at once, with everything inside.
     fn kill(&self) -> Result<(), ControlError>;
+
+    /// Another handle of the same sandbox.
+    fn clone_box(&self) -> Box<dyn Control>;
 }

@@ -1,0 +1,168 @@
+//! Starting a sandbox, passing signals on to it, and turning its end into an exit code.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use host_sys::SignalDescriptor;
+use sandbox::{Control, End, ExitReport, ProgramError, StartError, Streams};
+use sandbox_spec::{RootFs, SandboxSpec};
+use serde_json::json;
+
+use crate::backends;
+use crate::failure::Failure;
+use crate::options::SandboxOptions;
+use crate::signal_names;
+
+/// Runs what the options and the specification describe, to its end.
+pub fn launch(options: &SandboxOptions, spec: &SandboxSpec) -> Result<ExitCode, Failure> {
+    let outcome = start_and_wait(&options.backend, spec);
+    if let Some(path) = &options.json_report {
+        write_report(path, &outcome)?;
+    }
+    let report = outcome?;
+    if let Some(words) = explain(&report.end, spec) {
+        eprintln!("{words}");
+    }
+    Ok(report.end.exit_code().into())
+}
+
+fn start_and_wait(backend: &str, spec: &SandboxSpec) -> Result<ExitReport, Failure> {
+    let backend = backends::choose(backend)?;
+    let mut sandbox = backend.start(spec, Streams::inherit()).map_err(|error| {
+        let hint = hidden_program(&error, spec);
+        let failure = Failure::from(error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })?;
+    pass_signals_on(sandbox.control())?;
+    Ok(sandbox.wait()?)
+}
+
+/// The commonest mistake: the program is on the host, at a place that the sandbox does not show.
+fn hidden_program(error: &StartError, spec: &SandboxSpec) -> Option<String> {
+    let StartError::Program(ProgramError::NotFound(path)) = error else { return None };
+    let on_host = std::path::absolute(path).ok()?;
+    if spec.root != RootFs::Host || !on_host.exists() {
+        return None;
+    }
+    let folder = on_host.parent()?.display();
+    Some(format!(
+        "it exists on the host; make its folder visible: --mount {folder}:{folder} --cwd {folder}"
+    ))
+}
+
+const SIGHUP: u8 = 1;
+const SIGINT: u8 = 2;
+const SIGQUIT: u8 = 3;
+const SIGUSR1: u8 = 10;
+const SIGUSR2: u8 = 12;
+const SIGPIPE: u8 = 13;
+const SIGTERM: u8 = 15;
+const SIGTSTP: u8 = 20;
+const SIGWINCH: u8 = 28;
+
+/// What reaches the guest instead of us.
+const PASSED_ON: [u8; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGTSTP, SIGWINCH];
+
+/// How long a guest has to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// From here on signals to `belljar` go to the guest. One that was asked to end (`SIGTERM`) or
+/// whose terminal is gone (`SIGHUP`) is ended after a time of grace if it has not, so that
+/// nothing is left behind.
+fn pass_signals_on(control: Box<dyn Control>) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::new(format!("cannot receive signals: {error}")).code(Failure::CANNOT_START)
+    };
+    let signals = SignalDescriptor::new(&PASSED_ON).map_err(cannot)?;
+    let pass = move || {
+        let mut asked_to_end = false;
+        // The loop ends with the process, or when the sandbox cannot be reached any more.
+        while let Ok(signal) = signals.read() {
+            if control.signal(signal).is_err() {
+                return;
+            }
+            if matches!(signal, SIGTERM | SIGHUP) && !asked_to_end {
+                asked_to_end = true;
+                end_later(control.clone_box());
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(pass).map_err(cannot)?;
+    Ok(())
+}
+
+fn end_later(control: Box<dyn Control>) {
+    let end = move || {
+        std::thread::sleep(GRACE);
+        // Fails only if the sandbox is gone already.
+        let _ = control.kill();
+    };
+    // Without a thread the guest gets no time of grace, and a second signal can still end it.
+    let _ = std::thread::Builder::new().name("grace".into()).spawn(end);
+}
+
+/// What a shell, or `timeout`, would say about such an end.
+fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
+    match end {
+        End::Exited { .. } | End::Signaled { signal: SIGINT | SIGPIPE, .. } | End::Killed => None,
+        End::Signaled { signal, core } => {
+            let core = if *core { " (core dumped)" } else { "" };
+            Some(format!("{}{core}", signal_names::describe(*signal)))
+        }
+        End::TimedOut => {
+            let limit = spec.limits.timeout.unwrap_or_default();
+            Some(format!("error: timed out after {limit:?}"))
+        }
+        End::CpuTimeExceeded => {
+            Some("error: ended, for it used more CPU time than allowed".to_owned())
+        }
+        End::MemoryExceeded => {
+            Some("error: ended, for it used more memory than allowed".to_owned())
+        }
+        End::OutputExceeded => {
+            Some("error: ended, for it wrote more output than allowed".to_owned())
+        }
+    }
+}
+
+fn write_report(path: &Path, outcome: &Result<ExitReport, Failure>) -> Result<(), Failure> {
+    let report = match outcome {
+        Ok(report) => json!({ "exit_code": report.end.exit_code(), "report": report }),
+        Err(failure) => {
+            json!({ "exit_code": failure.exit_code(), "error": failure.message() })
+        }
+    };
+    std::fs::write(path, format!("{report:#}\n")).map_err(|error| {
+        Failure::new(format!("cannot write the report to {}: {error}", path.display()))
+            .code(Failure::CANNOT_START)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_is_reported_like_a_shell_reports_it() {
+        let spec = SandboxSpec::new(["x"]);
+        let words = |signal, core| explain(&End::Signaled { signal, core }, &spec);
+        assert_eq!(words(11, false).as_deref(), Some("Segmentation fault"));
+        assert_eq!(words(6, true).as_deref(), Some("Aborted (core dumped)"));
+        assert_eq!(words(SIGINT, false), None);
+        assert_eq!(explain(&End::Exited { code: 1 }, &spec), None);
+    }
+
+    #[test]
+    fn hints_at_a_program_that_only_the_host_has() {
+        let spec = SandboxSpec::new(["x"]);
+        let hint = |path: &str| {
+            hidden_program(&StartError::Program(ProgramError::NotFound(path.into())), &spec)
+        };
+        assert!(hint("Cargo.toml").is_some_and(|hint| hint.contains("--mount")));
+        assert_eq!(hint("/no/such/program"), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! `belljar`: runs agent skills, and any Linux program, in a sandbox with its own kernel.
+//!
+//! One file per subcommand, which holds its options and what it does. The guest's output and exit
+//! code are the guest's; what we have to say goes to standard error through [`failure`].
+
+#![forbid(unsafe_code)]
+
+mod backends;
+mod doctor;
+mod failure;
+mod launch;
+mod options;
+mod output;
+mod probe;
+mod run;
+mod shell;
+mod signal_names;
+mod syscalls;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// Runs agent skills, and any Linux program, in a sandbox with its own kernel.
+#[derive(Parser)]
+#[command(name = "belljar", version, about, propagate_version = true)]
+#[command(after_help = "Exit codes of `run`: the program's own; 128+n if signal n killed it; \
+    124 after a time-out; 125 if the sandbox could not start or broke; 126 if the program cannot \
+    be executed; 127 if it was not found.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a program
+    Run(run::Options),
+    /// Open an interactive shell inside
+    Shell(shell::Options),
+    /// Show which system calls are supported, and how well
+    Syscalls(syscalls::Options),
+    /// Show what this host offers, and which boundary is in force
+    Doctor(doctor::Options),
+    /// Try one host feature in this process (used by `doctor`)
+    #[command(hide = true)]
+    Probe(probe::Options),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let outcome = match cli.command {
+        Command::Run(options) => run::run(options),
+        Command::Shell(options) => shell::run(options),
+        Command::Syscalls(options) => syscalls::run(&options),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Probe(options) => Ok(probe::run(&options)),
+    };
+    outcome.unwrap_or_else(|failure| failure.report())
+}
+
+/// Prints help, or what was wrong with the arguments. Wrong arguments of `run` are a sandbox that
+/// could not start; elsewhere they are the usual 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing can be done about an output that is closed.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    let starts_a_sandbox =
+        std::env::args_os().nth(1).is_some_and(|command| command == "run" || command == "shell");
+    if starts_a_sandbox { Failure::CANNOT_START.into() } else { ExitCode::from(2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_declared_consistently() {
+        super::Cli::command().debug_assert();
+    }
+}

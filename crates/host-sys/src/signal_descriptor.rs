@@ -1,0 +1,73 @@
+#![expect(unsafe_code, reason = "signal masks and signalfd are not wrapped by rustix")]
+//! Signals to this process, read from a descriptor.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Receives signals to this process instead of their default actions.
+#[derive(Debug)]
+pub struct SignalDescriptor(OwnedFd);
+
+impl SignalDescriptor {
+    /// Takes over these signals. They are blocked in the calling thread and in those that it
+    /// starts from now on, so this belongs into the main thread before there are others.
+    pub fn new(signals: &[u8]) -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: writes the set that it is given.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        for signal in signals {
+            // SAFETY: the set was initialised above. A number that is no signal is an error.
+            if unsafe { libc::sigaddset(set.as_mut_ptr(), (*signal).into()) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        // SAFETY: reads the set, which is initialised; a null third argument is allowed.
+        let failed =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) };
+        if failed != 0 {
+            return Err(io::Error::from_raw_os_error(failed));
+        }
+        // SAFETY: reads the set, which is initialised.
+        let descriptor = unsafe { libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is open and belongs to nobody else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+
+    /// Waits for the next signal and returns its number.
+    pub fn read(&self) -> io::Result<u8> {
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        let size = size_of::<libc::signalfd_siginfo>();
+        loop {
+            // SAFETY: writes at most `size` bytes, which is how many there are.
+            let n = unsafe { libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), size) };
+            if usize::try_from(n).is_ok_and(|n| n == size) {
+                // SAFETY: the read filled the whole structure, which is made of integers.
+                let info = unsafe { info.assume_init() };
+                return u8::try_from(info.ssi_signo)
+                    .map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_signal_to_the_calling_thread() {
+        let signal = u8::try_from(libc::SIGUSR1).unwrap();
+        let descriptor = SignalDescriptor::new(&[signal]).unwrap();
+        // SAFETY: the signal is blocked in this thread, so that nothing runs because of it.
+        assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+        assert_eq!(descriptor.read().unwrap(), signal);
+    }
+}
