@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod epoll;
 pub mod eventfd;
 pub mod pipe;
 pub mod timerfd;

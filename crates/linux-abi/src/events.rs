@@ -1,5 +1,7 @@
 //! Polling, epoll, eventfd, timerfd, pipes, SysV and POSIX IPC.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// The `ioctl` that asks how many bytes there are to read.
 pub const FIONREAD: u32 = 0x541b;
 
@@ -27,3 +29,33 @@ bitflags::bitflags! {
 
 /// The `ioctl` that sets the number of expirations of a timerfd.
 pub const TFD_IOC_SET_TICKS: u32 = 0x4008_5400;
+
+/// `struct epoll_event`, as the guest lays it out on x86-64: without padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, packed)]
+pub struct EpollEvent {
+    /// `EPOLL*`.
+    pub events: u32,
+    /// What the guest wants to be told with the event.
+    pub data: u64,
+}
+
+/// Operations of `epoll_ctl(2)` and bits of [`EpollEvent::events`] that are no readiness.
+pub mod epoll {
+    /// Adds a descriptor.
+    pub const CTL_ADD: i32 = 1;
+    /// Removes a descriptor.
+    pub const CTL_DEL: i32 = 2;
+    /// Changes what a descriptor is watched for.
+    pub const CTL_MOD: i32 = 3;
+    /// Of several epolls that watch, wake as few as possible.
+    pub const EXCLUSIVE: u32 = 1 << 28;
+    /// Keep the machine awake. Without meaning here.
+    pub const WAKEUP: u32 = 1 << 29;
+    /// Disable after one event.
+    pub const ONESHOT: u32 = 1 << 30;
+    /// Tell of changes instead of states.
+    pub const EDGE: u32 = 1 << 31;
+    /// All of these.
+    pub const PRIVATE_BITS: u32 = EXCLUSIVE | WAKEUP | ONESHOT | EDGE;
+}
