@@ -1,9 +1,211 @@
 //! What all processes of a sandbox share.
 
-use kernel_core::timers::Timers;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use kernel_core::credentials::Credentials;
+use kernel_core::host_events::HostEvents;
+use kernel_core::timers::{self, Instant, Timers};
+use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::FdTable;
+use linux_abi::tasks::ExitStatus;
+use linux_abi::{Errno, SysResult};
+
+use crate::ids::IdTable;
+use crate::limits::Limits;
+use crate::signals::QueueLimits;
+use crate::thread::ThreadParts;
+use crate::{Machine, Process, ProcessGroup, Session, Thread};
+
+/// What a sandbox's kernel is told at its start.
+#[derive(Clone, Debug)]
+pub struct KernelOptions {
+    /// The name that `uname` shows.
+    pub hostname: Vec<u8>,
+    /// How many threads, in all processes together, may live at a time.
+    pub max_tasks: u32,
+}
+
+impl Default for KernelOptions {
+    fn default() -> Self {
+        Self { hostname: b"belljar".to_vec(), max_tasks: 4096 }
+    }
+}
 
 /// The state of one sandbox's kernel.
 pub struct Kernel {
     /// Everything that waits for a time.
     pub timers: Timers,
+    /// The host descriptors that are watched.
+    pub host_events: HostEvents,
+    /// Which thread, process, group and session each number names.
+    pub ids: IdTable,
+    /// When the sandbox started.
+    pub started: Instant,
+    /// How many signals are queued for each user.
+    pub(crate) queued_signals: QueueLimits,
+    hostname: RefCell<Vec<u8>>,
+    domainname: RefCell<Vec<u8>>,
+    max_tasks: u32,
+    n_tasks: Cell<u32>,
+    n_forks: Cell<u64>,
+    /// The parent of orphans. It has no thread: the kernel itself plays it, and forgets its
+    /// children as soon as they end.
+    init: RefCell<Option<Rc<Process>>>,
+    first: RefCell<Option<Rc<Process>>>,
+    first_status: Cell<Option<ExitStatus>>,
+    first_ended: WaitQueue,
+}
+
+impl Kernel {
+    /// A kernel with no guest yet, but with its own process 1.
+    ///
+    /// Process 1 is the kernel's: orphans become its children and are reaped at once. So the
+    /// first guest program (process 2) sees the same children as it would on the host, whether it
+    /// reaps orphans or not.
+    pub fn new(options: KernelOptions, host_events: HostEvents) -> SysResult<Rc<Self>> {
+        let kernel = Rc::new(Self {
+            timers: Timers::new(),
+            host_events,
+            ids: IdTable::default(),
+            started: timers::now(),
+            queued_signals: QueueLimits::default(),
+            hostname: RefCell::new(options.hostname),
+            domainname: RefCell::new(b"(none)".to_vec()),
+            max_tasks: options.max_tasks,
+            n_tasks: Cell::new(0),
+            n_forks: Cell::new(0),
+            init: RefCell::default(),
+            first: RefCell::default(),
+            first_status: Cell::default(),
+            first_ended: WaitQueue::new(),
+        });
+        let init = kernel.new_session_leader()?;
+        init.become_init();
+        *kernel.init.borrow_mut() = Some(init);
+        Ok(kernel)
+    }
+
+    /// Makes the first guest process, in a session of its own, with one thread on `machine`. When
+    /// it ends, everything ends: see [`wait_for_end`](Self::wait_for_end).
+    pub fn spawn_first(
+        self: &Rc<Self>,
+        machine: Rc<dyn Machine>,
+        credentials: Rc<Credentials>,
+        files: Rc<RefCell<FdTable>>,
+    ) -> SysResult<Rc<Thread>> {
+        if self.first.borrow().is_some() {
+            return Err(Errno::EEXIST);
+        }
+        self.charge_task()?;
+        let process = self.new_session_leader()?;
+        process.set_parent(&self.init()?);
+        let parts = ThreadParts { machine, credentials, files };
+        let thread = Thread::new(process.pid, &process, parts);
+        *self.first.borrow_mut() = Some(process);
+        Ok(thread)
+    }
+
+    fn new_session_leader(self: &Rc<Self>) -> SysResult<Rc<Process>> {
+        let pid = self.ids.allocate()?;
+        let session = Session::new(pid, &self.ids);
+        let group = ProcessGroup::new(pid, session, &self.ids);
+        Ok(Process::new(pid, self, group, Limits::new(self.max_tasks)))
+    }
+
+    /// Process 1.
+    pub fn init(&self) -> SysResult<Rc<Process>> {
+        // There from the end of `new` on.
+        self.init.borrow().clone().ok_or(Errno::ESRCH)
+    }
+
+    /// The first guest process.
+    pub fn first(&self) -> Option<Rc<Process>> {
+        self.first.borrow().clone()
+    }
+
+    /// Completes when the first guest process has ended, with how it ended.
+    pub async fn wait_for_end(&self) -> ExitStatus {
+        loop {
+            if let Some(status) = self.first_status.get() {
+                return status;
+            }
+            self.first_ended.wait(PollEvents::IN).await;
+        }
+    }
+
+    /// How the first guest process ended, if it has.
+    pub fn first_status(&self) -> Option<ExitStatus> {
+        self.first_status.get()
+    }
+
+    /// A process ended. If it was the first one, so do all others.
+    pub(crate) fn process_ended(&self, process: &Process, status: ExitStatus) {
+        let is_first = self.first.borrow().as_ref().is_some_and(|first| first.pid == process.pid);
+        if !is_first || self.first_status.get().is_some() {
+            return;
+        }
+        self.first_status.set(Some(status));
+        for other in self.ids.processes() {
+            other.kill();
+        }
+        self.first_ended.wake(PollEvents::IN);
+    }
+
+    /// Ends every guest process at once, as `SIGKILL` to all does.
+    pub fn kill_all(&self) {
+        for process in self.ids.processes() {
+            process.kill();
+        }
+    }
+
+    /// Counts one more thread; `EAGAIN` if there are too many.
+    pub(crate) fn charge_task(&self) -> SysResult<()> {
+        let n = self.n_tasks.get();
+        if n >= self.max_tasks {
+            return Err(Errno::EAGAIN);
+        }
+        self.n_tasks.set(n + 1);
+        self.n_forks.set(self.n_forks.get() + 1);
+        Ok(())
+    }
+
+    pub(crate) fn uncharge_task(&self) {
+        self.n_tasks.set(self.n_tasks.get().saturating_sub(1));
+    }
+
+    /// How many threads live.
+    pub fn n_tasks(&self) -> u32 {
+        self.n_tasks.get()
+    }
+
+    /// How many threads were ever made (`processes` in `/proc/stat`).
+    pub fn n_forks(&self) -> u64 {
+        self.n_forks.get()
+    }
+
+    /// How many threads may live at a time.
+    pub fn max_tasks(&self) -> u32 {
+        self.max_tasks
+    }
+
+    /// The name that `uname` shows.
+    pub fn hostname(&self) -> Vec<u8> {
+        self.hostname.borrow().clone()
+    }
+
+    /// Replaces the host name.
+    pub fn set_hostname(&self, name: Vec<u8>) {
+        *self.hostname.borrow_mut() = name;
+    }
+
+    /// The NIS domain name that `uname` shows.
+    pub fn domainname(&self) -> Vec<u8> {
+        self.domainname.borrow().clone()
+    }
+
+    /// Replaces the domain name.
+    pub fn set_domainname(&self, name: Vec<u8>) {
+        *self.domainname.borrow_mut() = name;
+    }
 }

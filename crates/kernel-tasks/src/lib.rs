@@ -2,16 +2,26 @@
 //!
 //! Start with [`Thread`]: every system call is made for one. [`Process`] is what the threads of a
 //! process share, [`Kernel`] is what all processes share. [`machine`] is the border to the host:
-//! what the kernel can ask of the host process behind a guest process.
+//! what the kernel can ask of the host process behind a guest process. [`signals`] sends, queues
+//! and delivers.
+//!
+//! Who owns whom: the table of ids owns every process until it is reaped, a process owns its
+//! threads until they end, and threads and processes own the kernel. These cycles end with the
+//! guest processes.
 
 #![forbid(unsafe_code)]
 
+pub mod group;
+pub mod ids;
 pub mod kernel;
+pub mod limits;
 pub mod machine;
 pub mod process;
+pub mod signals;
 pub mod thread;
 
-pub use kernel::Kernel;
+pub use group::{ProcessGroup, Session};
+pub use kernel::{Kernel, KernelOptions};
 pub use machine::Machine;
 pub use process::Process;
 pub use thread::Thread;

@@ -1,9 +1,281 @@
 //! What the threads of a process share.
 
-use linux_abi::Pid;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+
+use kernel_core::timers::{self, Instant};
+use kernel_core::wait::WaitQueue;
+use linux_abi::signals::Signal;
+use linux_abi::tasks::{ExitStatus, Rlimit, rlimit};
+use linux_abi::{Errno, Pid, SysResult};
+
+use crate::limits::Limits;
+use crate::signals::ProcessSignals;
+use crate::{Kernel, Machine, ProcessGroup, Session, Thread};
+
+mod exit;
+mod family;
+mod usage;
+mod wait;
+
+pub use usage::CpuTimes;
+pub use wait::{ChildEvent, ChildSelector, WaitFor};
+
+/// What `/proc` and `prctl` tell of the program that a process runs.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The path of the executable.
+    pub executable: Vec<u8>,
+    /// The arguments, each with its terminating zero.
+    pub command_line: Vec<u8>,
+    /// The environment at the start, each string with its terminating zero.
+    pub environment: Vec<u8>,
+    /// The auxiliary vector at the start, as bytes.
+    pub auxiliary_vector: Vec<u8>,
+}
 
 /// A guest process (a thread group, in Linux's words).
 pub struct Process {
     /// The process id, which is also the id of its first thread.
     pub pid: Pid,
+    /// When it was made.
+    pub started: Instant,
+    /// Dispositions, the queue of signals for the process, job control.
+    pub signals: ProcessSignals,
+    kernel: Rc<Kernel>,
+    parent: RefCell<Weak<Process>>,
+    /// The thread of the parent that made this process; its end brings `PR_SET_PDEATHSIG`.
+    parent_thread: Cell<Pid>,
+    children: RefCell<BTreeMap<Pid, Rc<Process>>>,
+    threads: RefCell<BTreeMap<Pid, Rc<Thread>>>,
+    group: RefCell<Rc<ProcessGroup>>,
+    limits: RefCell<Limits>,
+    program: RefCell<Rc<Program>>,
+    /// What the parent is sent when this process ends; `None` for some children of `clone`.
+    exit_signal: Cell<Option<Signal>>,
+    /// The user who is named in signals about this process when it has no thread any more.
+    last_uid: Cell<u32>,
+    status: Cell<Option<ExitStatus>>,
+    /// Set from the start of the end on, so that nothing ends twice.
+    exiting: Cell<bool>,
+    usage: RefCell<usage::Usage>,
+    flags: Cell<Flags>,
+    /// Woken when a child changes state.
+    child_events: WaitQueue,
+    /// Woken when this process ends.
+    ended: WaitQueue,
+}
+
+bitflags::bitflags! {
+    /// Facts about a process.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Flags: u32 {
+        /// Orphaned descendants become its children (`PR_SET_CHILD_SUBREAPER`).
+        const SUBREAPER = 1;
+        /// Core dumps and inspection by others are allowed (`PR_SET_DUMPABLE`).
+        const DUMPABLE = 2;
+        /// It has called `execve` since it was made; then `setpgid` of the parent fails.
+        const EXECUTED = 4;
+        /// It is process 1, which the kernel plays.
+        const INIT = 8;
+        /// Transparent huge pages are off (`PR_SET_THP_DISABLE`).
+        const THP_DISABLED = 16;
+        /// Memory may not become executable once it was writable (`PR_SET_MDWE`).
+        const DENY_WRITE_EXECUTE = 32;
+    }
+}
+
+impl Process {
+    pub(crate) fn new(
+        pid: Pid,
+        kernel: &Rc<Kernel>,
+        group: Rc<ProcessGroup>,
+        limits: Limits,
+    ) -> Rc<Self> {
+        let process = Rc::new(Self {
+            pid,
+            started: timers::now(),
+            signals: ProcessSignals::default(),
+            kernel: Rc::clone(kernel),
+            parent: RefCell::default(),
+            parent_thread: Cell::new(Pid(0)),
+            children: RefCell::default(),
+            threads: RefCell::default(),
+            group: RefCell::new(Rc::clone(&group)),
+            limits: RefCell::new(limits),
+            program: RefCell::default(),
+            exit_signal: Cell::new(Some(Signal::SIGCHLD)),
+            last_uid: Cell::new(0),
+            status: Cell::default(),
+            exiting: Cell::default(),
+            usage: RefCell::default(),
+            flags: Cell::new(Flags::DUMPABLE),
+            child_events: WaitQueue::new(),
+            ended: WaitQueue::new(),
+        });
+        group.add(&process);
+        kernel.ids.name_process(pid, &process);
+        process
+    }
+
+    /// The kernel it runs on.
+    pub fn kernel(&self) -> &Rc<Kernel> {
+        &self.kernel
+    }
+
+    /// Its parent; `None` for process 1.
+    pub fn parent(&self) -> Option<Rc<Process>> {
+        self.parent.borrow().upgrade()
+    }
+
+    /// The parent's id, 0 if there is none.
+    pub fn parent_pid(&self) -> Pid {
+        self.parent().map_or(Pid(0), |parent| parent.pid)
+    }
+
+    /// Its children, in order of id, dead ones that were not waited for included.
+    pub fn children(&self) -> Vec<Rc<Process>> {
+        self.children.borrow().values().cloned().collect()
+    }
+
+    /// Its living threads, in order of id.
+    pub fn threads(&self) -> Vec<Rc<Thread>> {
+        self.threads.borrow().values().cloned().collect()
+    }
+
+    /// How many threads live.
+    pub fn n_threads(&self) -> usize {
+        self.threads.borrow().len()
+    }
+
+    /// A thread of this process by its id.
+    pub fn thread(&self, tid: Pid) -> Option<Rc<Thread>> {
+        self.threads.borrow().get(&tid).cloned()
+    }
+
+    /// The first thread if it lives, else another living one.
+    pub fn any_thread(&self) -> Option<Rc<Thread>> {
+        let threads = self.threads.borrow();
+        threads.get(&self.pid).or_else(|| threads.values().next()).cloned()
+    }
+
+    pub(crate) fn any_machine(&self) -> Option<Rc<dyn Machine>> {
+        self.any_thread().map(|thread| thread.machine())
+    }
+
+    pub(crate) fn add_thread(&self, thread: &Rc<Thread>) {
+        self.last_uid.set(thread.credentials().uid);
+        self.threads.borrow_mut().insert(thread.tid(), Rc::clone(thread));
+    }
+
+    /// Takes a thread out of the process. `true` if it was the last one.
+    pub(crate) fn remove_thread(&self, tid: Pid) -> bool {
+        let mut threads = self.threads.borrow_mut();
+        if let Some(thread) = threads.remove(&tid) {
+            self.last_uid.set(thread.credentials().uid);
+        }
+        threads.is_empty()
+    }
+
+    /// The process group.
+    pub fn group(&self) -> Rc<ProcessGroup> {
+        Rc::clone(&self.group.borrow())
+    }
+
+    /// The session.
+    pub fn session(&self) -> Rc<Session> {
+        Rc::clone(self.group.borrow().session())
+    }
+
+    /// Whether it leads its session.
+    pub fn is_session_leader(&self) -> bool {
+        self.session().sid == self.pid
+    }
+
+    /// The limit on `resource`, one of [`rlimit`].
+    pub fn limit(&self, resource: usize) -> SysResult<Rlimit> {
+        self.limits.borrow().get(resource).ok_or(Errno::EINVAL)
+    }
+
+    /// Replaces the limit on `resource`. The caller has checked that it may.
+    pub fn set_limit(&self, resource: usize, limit: Rlimit) {
+        self.limits.borrow_mut().set(resource, limit);
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits.borrow().clone()
+    }
+
+    /// `RLIMIT_NOFILE`, as a number of descriptors.
+    pub fn descriptor_limit(&self) -> u32 {
+        let limit = self.limits.borrow().get(rlimit::NOFILE).map_or(0, |limit| limit.current);
+        u32::try_from(limit).unwrap_or(u32::MAX)
+    }
+
+    /// The program it runs.
+    pub fn program(&self) -> Rc<Program> {
+        Rc::clone(&self.program.borrow())
+    }
+
+    /// Replaces what is told of the program.
+    pub fn set_program(&self, program: Rc<Program>) {
+        *self.program.borrow_mut() = program;
+    }
+
+    /// What the parent is sent when this process ends.
+    pub fn exit_signal(&self) -> Option<Signal> {
+        self.exit_signal.get()
+    }
+
+    pub(crate) fn set_exit_signal(&self, signal: Option<Signal>) {
+        self.exit_signal.set(signal);
+    }
+
+    /// Its real user, also after its end.
+    pub fn uid(&self) -> u32 {
+        self.any_thread().map_or(self.last_uid.get(), |thread| thread.credentials().uid)
+    }
+
+    /// Whether one of the [`Flags`] is set.
+    pub fn has_flag(&self, flag: Flags) -> bool {
+        self.flags.get().contains(flag)
+    }
+
+    /// Sets or clears one of the [`Flags`].
+    pub fn set_flag(&self, flag: Flags, on: bool) {
+        let mut flags = self.flags.get();
+        flags.set(flag, on);
+        self.flags.set(flags);
+    }
+
+    /// Whether it has ended. It may still wait to be waited for.
+    pub fn is_dead(&self) -> bool {
+        self.status.get().is_some()
+    }
+
+    /// Whether it is on its way to the end or beyond.
+    pub fn is_exiting(&self) -> bool {
+        self.exiting.get()
+    }
+
+    /// How it ended, if it has.
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.status.get()
+    }
+
+    /// Whether job control has stopped it.
+    pub fn is_stopped(&self) -> bool {
+        self.signals.stop.get().is_some()
+    }
+
+    /// Woken when a child changes state.
+    pub fn child_events(&self) -> &WaitQueue {
+        &self.child_events
+    }
+
+    /// Woken when this process ends (a pidfd polls it).
+    pub fn ended(&self) -> &WaitQueue {
+        &self.ended
+    }
 }

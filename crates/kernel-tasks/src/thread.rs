@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -10,25 +10,77 @@ use kernel_core::credentials::Credentials;
 use kernel_core::memory::UserMemory;
 use kernel_core::timers::Instant;
 use kernel_files::{FdTable, Intent, OpenFile};
+use linux_abi::signals::{SigSet, Signal};
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
 
+use crate::machine::Ids;
+use crate::signals::SignalQueue;
 use crate::{Kernel, Machine, Process};
+
+mod exit;
+
+/// How an interrupted call goes on in `restart_syscall`.
+pub type Continuation =
+    Box<dyn FnOnce(Rc<Thread>) -> Pin<Box<dyn Future<Output = WaitResult<u64>>>>>;
+
+/// What a new thread is made of.
+pub(crate) struct ThreadParts {
+    pub machine: Rc<dyn Machine>,
+    pub credentials: Rc<Credentials>,
+    pub files: Rc<RefCell<FdTable>>,
+}
 
 /// A guest thread.
 pub struct Thread {
-    /// The thread id.
-    pub tid: Pid,
+    tid: Cell<Pid>,
     process: Rc<Process>,
     kernel: Rc<Kernel>,
     credentials: RefCell<Rc<Credentials>>,
     /// Shared with the threads that were created with `CLONE_FILES`.
     files: RefCell<Rc<RefCell<FdTable>>>,
     machine: RefCell<Rc<dyn Machine>>,
-    /// Set when a signal may be deliverable; makes interruptible waits end.
-    signal_pending: Cell<bool>,
+    /// What was sent to this thread alone.
+    pending: SignalQueue,
+    /// Blocked signals that the thread waits for in `rt_sigtimedwait`.
+    waits_for: Cell<SigSet>,
+    /// The mask that comes back after a call with a temporary one.
+    pub(crate) saved_mask: Cell<Option<SigSet>>,
+    continuation: RefCell<Option<Continuation>>,
+    name: RefCell<Vec<u8>>,
+    parent_death_signal: Cell<Option<Signal>>,
+    exited: Cell<bool>,
 }
 
 impl Thread {
+    /// A new thread of `process`, known by its id from now on.
+    pub(crate) fn new(tid: Pid, process: &Rc<Process>, parts: ThreadParts) -> Rc<Self> {
+        let thread = Rc::new(Self {
+            tid: Cell::new(tid),
+            process: Rc::clone(process),
+            kernel: Rc::clone(process.kernel()),
+            credentials: RefCell::new(parts.credentials),
+            files: RefCell::new(parts.files),
+            machine: RefCell::new(parts.machine),
+            pending: SignalQueue::default(),
+            waits_for: Cell::default(),
+            saved_mask: Cell::default(),
+            continuation: RefCell::default(),
+            name: RefCell::default(),
+            parent_death_signal: Cell::default(),
+            exited: Cell::default(),
+        });
+        process.kernel().ids.name_thread(tid, &thread);
+        process.add_thread(&thread);
+        thread.machine().attach(&thread);
+        thread.publish_ids();
+        thread
+    }
+
+    /// The thread id.
+    pub fn tid(&self) -> Pid {
+        self.tid.get()
+    }
+
     /// The process it belongs to.
     pub fn process(&self) -> &Rc<Process> {
         &self.process
@@ -39,14 +91,25 @@ impl Thread {
         &self.kernel
     }
 
+    /// The host's side of it.
+    pub fn machine(&self) -> Rc<dyn Machine> {
+        Rc::clone(&self.machine.borrow())
+    }
+
     /// Its memory (that of its process).
     pub fn memory(&self) -> MemoryOf {
-        MemoryOf(Rc::clone(&self.machine.borrow()))
+        MemoryOf(self.machine())
     }
 
     /// Who it is.
     pub fn credentials(&self) -> Rc<Credentials> {
         Rc::clone(&self.credentials.borrow())
+    }
+
+    /// Changes who it is. The caller has checked that it may.
+    pub fn set_credentials(&self, credentials: Rc<Credentials>) {
+        *self.credentials.borrow_mut() = credentials;
+        self.publish_ids();
     }
 
     /// Its descriptor table.
@@ -67,12 +130,102 @@ impl Thread {
 
     /// `RLIMIT_NOFILE`, as a number of descriptors.
     pub fn descriptor_limit(&self) -> u32 {
-        1024
+        self.process.descriptor_limit()
     }
 
-    /// Whether a signal is ready to be delivered to this thread.
+    /// The name that `/proc` and `PR_GET_NAME` show, at most 15 bytes.
+    pub fn name(&self) -> Vec<u8> {
+        self.name.borrow().clone()
+    }
+
+    /// Replaces the name; what is longer than 15 bytes is cut.
+    pub fn set_name(&self, name: &[u8]) {
+        *self.name.borrow_mut() = name.iter().copied().take(15).collect();
+    }
+
+    /// What it wants to be sent when its parent's thread ends.
+    pub fn parent_death_signal(&self) -> Option<Signal> {
+        self.parent_death_signal.get()
+    }
+
+    /// Sets what it wants to be sent when its parent's thread ends.
+    pub fn set_parent_death_signal(&self, signal: Option<Signal>) {
+        self.parent_death_signal.set(signal);
+    }
+
+    /// Whether it has ended. Its calls need no answer any more.
+    pub fn has_exited(&self) -> bool {
+        self.exited.get()
+    }
+
+    /// Tells the shim the ids that it answers by itself.
+    pub(crate) fn publish_ids(&self) {
+        let who = self.credentials();
+        self.machine().publish_ids(Ids {
+            pid: self.process.pid.0,
+            tid: self.tid().0,
+            ppid: self.process.parent_pid().0,
+            uid: who.uid,
+            euid: who.euid,
+            gid: who.gid,
+            egid: who.egid,
+        });
+    }
+
+    pub(crate) fn pending_queue(&self) -> &SignalQueue {
+        &self.pending
+    }
+
+    /// The signals that wait for this thread, whether it blocks them or not.
+    pub fn pending_signals(&self) -> SigSet {
+        self.pending.set().union(self.process.signals.pending())
+    }
+
+    /// The signals that were sent to this thread alone.
+    pub fn own_pending_signals(&self) -> SigSet {
+        self.pending.set()
+    }
+
+    /// Tells the shim what waits. A stop counts as `SIGSTOP`, which no mask hides.
+    pub(crate) fn publish_pending(&self) {
+        let mut pending = self.pending_signals();
+        if self.process.is_stopped() {
+            pending = pending.with(Signal::SIGSTOP);
+        }
+        self.machine().set_pending_signals(pending.0);
+    }
+
+    /// Whether `signal` would be taken by this thread now.
+    pub(crate) fn takes(&self, signal: Signal) -> bool {
+        !self.has_exited()
+            && (!self.mask().contains(signal) || self.waits_for.get().contains(signal))
+    }
+
+    /// The blocked signals that the thread waits for in `rt_sigtimedwait`.
+    pub fn waits_for(&self) -> SigSet {
+        self.waits_for.get()
+    }
+
+    /// Sets what the thread waits for.
+    pub fn set_waits_for(&self, signals: SigSet) {
+        self.waits_for.set(signals);
+    }
+
+    /// Whether a signal is ready to be delivered to this thread, or it shall stop.
     pub fn has_signal(&self) -> bool {
-        self.signal_pending.get()
+        let pending = self.pending_signals();
+        !pending.is_empty() && !pending.without(self.mask()).is_empty() || self.process.is_stopped()
+    }
+
+    /// Leaves behind how an interrupted call goes on. The call then ends with
+    /// [`Restart::Continuation`].
+    pub fn set_continuation(&self, continuation: Continuation) {
+        *self.continuation.borrow_mut() = Some(continuation);
+    }
+
+    /// Takes what the last interrupted call has left.
+    pub fn take_continuation(&self) -> Option<Continuation> {
+        self.continuation.borrow_mut().take()
     }
 
     /// Waits for `future`, unless a signal comes first; then the call ends with `restart`.

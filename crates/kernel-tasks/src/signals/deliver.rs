@@ -1,0 +1,154 @@
+//! What a thread does with the signals that wait for it.
+
+use std::rc::Rc;
+
+use kernel_core::wait::PollEvents;
+use linux_abi::Restart;
+use linux_abi::signals::{SIG_DFL, SIG_IGN, SigAction, SigActionFlags, SigInfo, SigSet, Signal};
+use linux_abi::tasks::ExitStatus;
+
+use super::actions::DefaultAction;
+use super::send::send_to_thread;
+use crate::Thread;
+
+/// A handler that the shim shall run.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// The signal.
+    pub signal: Signal,
+    /// The handler's second argument.
+    pub info: SigInfo,
+    /// Handler, flags and restorer.
+    pub action: SigAction,
+    /// The mask for the frame: in force again when the handler returns. The mask for the handler
+    /// itself is set already.
+    pub saved_mask: SigSet,
+}
+
+/// What to do with a call that a signal has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterInterruption {
+    /// The guest sees `EINTR`.
+    Eintr,
+    /// The call is made again with its old registers.
+    Again,
+    /// `restart_syscall` is made instead.
+    Continue,
+}
+
+/// What becomes of an interrupted call, given the first handler that runs, if any.
+pub fn after_interruption(restart: Restart, delivery: Option<&Delivery>) -> AfterInterruption {
+    let Some(delivery) = delivery else {
+        return match restart {
+            Restart::Continuation => AfterInterruption::Continue,
+            Restart::IfAsked | Restart::Always | Restart::IfNoHandler => AfterInterruption::Again,
+        };
+    };
+    let asked = delivery.action.flags().contains(SigActionFlags::RESTART);
+    match restart {
+        Restart::Always => AfterInterruption::Again,
+        Restart::IfAsked if asked => AfterInterruption::Again,
+        Restart::IfAsked | Restart::IfNoHandler | Restart::Continuation => AfterInterruption::Eintr,
+    }
+}
+
+/// Takes signals until there is a handler to run, or none is left. Default actions happen inside:
+/// a process that stops waits here for `SIGCONT`, one that ends has no use for the answer.
+///
+/// The backend calls this when a shim asks, and after each call that ended with
+/// [`Interrupted::Signal`](linux_abi::Interrupted::Signal).
+pub async fn next_signal(thread: Rc<Thread>) -> Option<Delivery> {
+    loop {
+        let process = thread.process();
+        while process.is_stopped() && !thread.has_exited() {
+            process.signals.continued.wait(PollEvents::IN).await;
+        }
+        if thread.has_exited() {
+            return None;
+        }
+        let Some((signal, info)) = thread.take_signal(SigSet(!thread.mask().0)) else {
+            thread.restore_mask();
+            thread.publish_pending();
+            thread.hand_on_blocked();
+            return None;
+        };
+        let action = process.signals.action(signal);
+        match action.handler {
+            SIG_IGN => {}
+            SIG_DFL => act_by_default(&thread, signal),
+            _ => return Some(thread.prepare_handler(signal, info, action)),
+        }
+    }
+}
+
+fn act_by_default(thread: &Rc<Thread>, signal: Signal) {
+    let process = thread.process();
+    match DefaultAction::of(signal) {
+        DefaultAction::Ignore => {}
+        DefaultAction::Stop => {
+            // Nobody could continue an orphaned group; only SIGSTOP stops it all the same.
+            if signal == Signal::SIGSTOP || !process.group().is_orphaned() {
+                process.stop(signal);
+            }
+        }
+        DefaultAction::Terminate => process.exit(ExitStatus::signaled(signal, false)),
+        DefaultAction::Core => process.exit(ExitStatus::signaled(signal, true)),
+    }
+}
+
+/// The processor raised a signal in guest code. It cannot wait: if the thread blocks or ignores
+/// it, the process ends by it. The backend then calls [`next_signal`].
+pub fn fault(thread: &Rc<Thread>, signal: Signal, info: SigInfo) {
+    let signals = &thread.process().signals;
+    let blocked = thread.mask().contains(signal);
+    if blocked || signals.action(signal).handler == SIG_IGN {
+        signals.set_action(signal, SigAction::default());
+        thread.set_mask(thread.mask().without(SigSet::of(signal)));
+    }
+    // Never refused: a standard signal with a positive code is exempt from limits.
+    let _ = send_to_thread(thread, signal, info);
+}
+
+impl Thread {
+    /// Takes the next of the `wanted` signals: the thread's own before the process's.
+    pub fn take_signal(&self, wanted: SigSet) -> Option<(Signal, SigInfo)> {
+        let limits = &self.kernel().queued_signals;
+        let taken = self
+            .pending_queue()
+            .take(wanted, limits)
+            .or_else(|| self.process().signals.pending.take(wanted, limits))?;
+        self.process().publish_pending();
+        Some(taken)
+    }
+
+    fn prepare_handler(&self, signal: Signal, info: SigInfo, action: SigAction) -> Delivery {
+        let flags = action.flags();
+        if flags.contains(SigActionFlags::RESETHAND) {
+            let reset = SigAction { handler: SIG_DFL, ..action };
+            self.process().signals.set_action(signal, reset);
+        }
+        let now = self.mask();
+        let saved_mask = self.saved_mask.take().unwrap_or(now);
+        let mut during = now.union(action.mask);
+        if !flags.contains(SigActionFlags::NODEFER) {
+            during = during.with(signal);
+        }
+        self.set_mask(during);
+        // What just became blocked may be for another thread now.
+        self.hand_on_blocked();
+        Delivery { signal, info, action, saved_mask }
+    }
+
+    /// Signals for the process that this thread blocks are for another thread to take.
+    fn hand_on_blocked(&self) {
+        let process = self.process();
+        if process.n_threads() < 2 {
+            return;
+        }
+        let mut others = process.signals.pending.set().and(self.mask());
+        while let Some(signal) = others.lowest() {
+            others = others.without(SigSet::of(signal));
+            process.kick_one(signal);
+        }
+    }
+}

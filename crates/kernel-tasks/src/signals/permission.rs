@@ -1,0 +1,30 @@
+//! Who may signal whom.
+
+use kernel_core::credentials::{Credentials, cap};
+use linux_abi::signals::Signal;
+
+use crate::Process;
+use crate::Thread;
+
+/// Whether `sender` may send `signal` to `target` (`None` is the probe with signal 0).
+pub fn may_signal(sender: &Thread, target: &Process, signal: Option<Signal>) -> bool {
+    if sender.process().pid == target.pid {
+        return true;
+    }
+    if signal == Some(Signal::SIGCONT) && sender.process().session().sid == target.session().sid {
+        return true;
+    }
+    let mine = sender.credentials();
+    if mine.has(cap::KILL) {
+        return true;
+    }
+    match target.any_thread() {
+        Some(thread) => users_match(&mine, &thread.credentials()),
+        // A dead process, or process 1: only its real user is known.
+        None => mine.euid == target.uid() || mine.uid == target.uid(),
+    }
+}
+
+fn users_match(mine: &Credentials, theirs: &Credentials) -> bool {
+    [mine.euid, mine.uid].iter().any(|&user| user == theirs.uid || user == theirs.suid)
+}

@@ -1,0 +1,58 @@
+//! The end of a thread.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use kernel_files::FdTable;
+use linux_abi::signals::SigSet;
+use linux_abi::tasks::ExitStatus;
+
+use super::Thread;
+
+impl Thread {
+    /// Ends this thread, as `exit` does. The last thread takes the process with it.
+    pub fn exit(self: &Rc<Self>, status: ExitStatus) {
+        if self.has_exited() {
+            return;
+        }
+        if self.process.n_threads() == 1 {
+            self.process.exit(status);
+            return;
+        }
+        self.leave();
+        self.machine().kill_thread();
+        self.process.thread_left(self.tid());
+        // A signal that this thread was to take needs another taker.
+        let mut waiting = self.process.signals.pending();
+        while let Some(signal) = waiting.lowest() {
+            waiting = waiting.without(SigSet::of(signal));
+            self.process.kick_one(signal);
+        }
+    }
+
+    /// Gives back what a thread has: its id, its queue, its share of the descriptors.
+    pub(crate) fn leave(self: &Rc<Self>) {
+        if self.exited.replace(true) {
+            return;
+        }
+        self.process.remove_thread(self.tid());
+        self.kernel.ids.forget_thread(self.tid());
+        self.kernel.uncharge_task();
+        self.pending.discard(SigSet(u64::MAX), &self.kernel.queued_signals);
+        drop(self.take_continuation());
+        let files = std::mem::take(&mut *self.files.borrow_mut());
+        close_if_last(&files);
+    }
+}
+
+/// Closes every descriptor of a table that nobody else uses.
+pub(crate) fn close_if_last(files: &Rc<RefCell<FdTable>>) {
+    if Rc::strong_count(files) > 1 {
+        return;
+    }
+    let open = files.borrow_mut().remove_all();
+    for file in open {
+        // As `close` at exit: errors of the last write-back have nobody to go to.
+        let _ = file.ops().flush(&file);
+    }
+}
