@@ -1,15 +1,34 @@
 //! Open files, descriptors, the virtual file system and the file systems.
 //!
 //! Start with [`open_file`]: an [`OpenFile`] is what a descriptor names, a [`FileOps`] is what an
-//! open file can do. Pipes, sockets, terminals and epoll implement [`FileOps`] in crates above;
+//! open file can do; [`open`] makes one from a path. Then [`inode`]: what file systems implement.
+//! [`walk`] finds a file by its path, [`operations`] change names and metadata with all checks,
+//! [`mount`] makes one tree of many file systems. Pipes, sockets, terminals and epoll implement [`FileOps`] in crates above;
 //! files that have a name implement it here, on top of inodes.
 //!
 //! This crate knows no process: who asks is a [`kernel_core::credentials::Credentials`].
 
 #![forbid(unsafe_code)]
 
+pub mod attachments;
+pub mod dentry;
 pub mod descriptors;
+pub mod directory_file;
+pub mod fs_context;
+pub mod inode;
+pub mod metadata;
+pub mod mount;
+pub mod open;
 pub mod open_file;
+pub mod operations;
+pub mod permission;
+pub mod regular_file;
+pub mod special;
+pub mod walk;
 
 pub use descriptors::FdTable;
+pub use fs_context::{Access, FsContext};
+pub use inode::{Content, Directory, FileSystem, Inode};
+pub use metadata::{FileKind, Metadata};
+pub use mount::{Location, Mount, MountNamespace};
 pub use open_file::{FileOps, Intent, Ioctl, MapRequest, MappedFile, OpenFile, ReleaseObserver};

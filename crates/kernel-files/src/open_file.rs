@@ -8,8 +8,12 @@ use std::rc::{Rc, Weak};
 use kernel_core::io::{Sink, Source};
 use kernel_core::memory::UserMemory;
 use kernel_core::wait::{PollEvents, WaitQueue};
-use linux_abi::files::OpenFlags;
+use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::{Errno, SysResult, WaitResult};
+
+use crate::inode::Inode;
+use crate::metadata::{FileKind, Metadata};
+use crate::mount::Location;
 
 /// An `ioctl` on its way to a file.
 pub struct Ioctl<'a> {
@@ -73,6 +77,29 @@ pub trait FileOps: Any {
     fn admit(&self, file: &OpenFile, caller: &dyn Any, intent: Intent) -> WaitResult {
         let _ = (file, caller, intent);
         Ok(())
+    }
+
+    /// The inode that the file was opened on, if it is one that has a name or could have one.
+    fn inode(&self) -> Option<&Rc<dyn Inode>> {
+        None
+    }
+
+    /// What `fstat` says of a file without an inode.
+    fn metadata(&self) -> Metadata {
+        Metadata::anonymous(FileKind::Anonymous, 0)
+    }
+
+    /// The last step of `open`, for files that wait for somebody, as a FIFO does for its other
+    /// end: `EAGAIN` until that has come; the [`queue`](Self::queue) tells when to ask again.
+    fn finish_open(&self, file: &OpenFile) -> SysResult<()> {
+        let _ = file;
+        Ok(())
+    }
+
+    /// Opens the same thing once more, as by opening `/proc/self/fd/N` of a file without a path.
+    fn reopen(&self, flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {
+        let _ = flags;
+        Err(Errno::ENXIO)
     }
 
     /// Moves data to `sink`, from `offset` if the file is [seekable](Self::is_seekable).
@@ -165,11 +192,21 @@ pub struct OpenFile {
     offset: Cell<u64>,
     id: u64,
     release_observers: RefCell<Vec<Weak<dyn ReleaseObserver>>>,
+    location: Option<Location>,
 }
 
 impl OpenFile {
     /// A new open file. `flags` are those that `F_GETFL` shows.
     pub fn new(ops: Rc<dyn FileOps>, flags: OpenFlags) -> Rc<Self> {
+        Self::make(ops, flags, None)
+    }
+
+    /// A new open file that was found at `location`.
+    pub fn at(ops: Rc<dyn FileOps>, flags: OpenFlags, location: Location) -> Rc<Self> {
+        Self::make(ops, flags, Some(location))
+    }
+
+    fn make(ops: Rc<dyn FileOps>, flags: OpenFlags, location: Option<Location>) -> Rc<Self> {
         thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
         let id = NEXT.get();
         NEXT.set(id + 1);
@@ -178,8 +215,52 @@ impl OpenFile {
             flags: Cell::new(flags),
             offset: Cell::new(0),
             id,
+            location,
             release_observers: RefCell::default(),
         })
+    }
+
+    /// Where the file was found; `None` for files without a name.
+    pub fn location(&self) -> Option<&Location> {
+        self.location.as_ref()
+    }
+
+    /// The inode, if the file has one.
+    pub fn inode(&self) -> Option<&Rc<dyn Inode>> {
+        match &self.location {
+            Some(location) => location.dentry.inode_if_any(),
+            None => self.ops.inode(),
+        }
+    }
+
+    /// What `fstat` says.
+    pub fn metadata(&self) -> SysResult<Metadata> {
+        match self.inode() {
+            Some(inode) => inode.metadata(),
+            None => Ok(self.ops.metadata()),
+        }
+    }
+
+    /// The file has been read: brings its access time up to date unless flags or mount forbid it.
+    pub fn touch_accessed(&self, inode: &dyn Inode) {
+        if self.flags.get().contains(OpenFlags::NOATIME) {
+            return;
+        }
+        if let Some(location) = &self.location {
+            let flags = location.mount.flags();
+            let is_directory = inode.kind() == FileKind::Directory;
+            if flags.intersects(MountFlags::NO_ATIME | MountFlags::READ_ONLY)
+                || (is_directory && flags.contains(MountFlags::NO_DIR_ATIME))
+            {
+                return;
+            }
+        }
+        inode.touch_accessed();
+    }
+
+    /// The object behind the file, to share it with another open file.
+    pub fn shared_ops(&self) -> Rc<dyn FileOps> {
+        Rc::clone(&self.ops)
     }
 
     /// What the file can do.
@@ -253,6 +334,35 @@ impl OpenFile {
             self.offset.set(offset.saturating_add(n as u64));
         }
         Ok(n)
+    }
+}
+
+/// A file that was opened with `O_PATH`: a place, and no access to what is there.
+pub struct PathOnly;
+
+impl FileOps for PathOnly {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn read(&self, _file: &OpenFile, _sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {
+        Err(Errno::EBADF)
+    }
+
+    fn write(&self, _: &OpenFile, _source: &mut dyn Source, _offset: u64) -> SysResult<usize> {
+        Err(Errno::EBADF)
+    }
+
+    fn ioctl(&self, _file: &OpenFile, _ioctl: &Ioctl<'_>) -> SysResult<u64> {
+        Err(Errno::EBADF)
+    }
+
+    fn map(&self, _file: &OpenFile, _request: MapRequest) -> SysResult<MappedFile> {
+        Err(Errno::EBADF)
+    }
+
+    fn poll(&self, _file: &OpenFile) -> PollEvents {
+        PollEvents::NVAL
     }
 }
 

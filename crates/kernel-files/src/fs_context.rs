@@ -1,0 +1,111 @@
+//! Where a process is in the tree.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use kernel_core::credentials::Credentials;
+
+use crate::mount::{Location, MountNamespace};
+use crate::special::SpecialFiles;
+
+/// Root, working directory, `umask` and mounts of a process. Threads that were created with
+/// `CLONE_FS` share one; `fork` makes a [copy](Self::duplicate).
+pub struct FsContext {
+    root: RefCell<Location>,
+    cwd: RefCell<Location>,
+    umask: Cell<u32>,
+    namespace: RefCell<Rc<MountNamespace>>,
+    special: Rc<SpecialFiles>,
+}
+
+impl FsContext {
+    /// At the root of `namespace`, with the usual `umask`.
+    pub fn new(
+        namespace: Rc<MountNamespace>,
+        root: Location,
+        special: Rc<SpecialFiles>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            cwd: RefCell::new(root.clone()),
+            root: RefCell::new(root),
+            umask: Cell::new(0o022),
+            namespace: RefCell::new(namespace),
+            special,
+        })
+    }
+
+    /// A copy that changes on its own from now on.
+    pub fn duplicate(&self) -> Rc<Self> {
+        Rc::new(Self {
+            root: self.root.clone(),
+            cwd: self.cwd.clone(),
+            umask: self.umask.clone(),
+            namespace: self.namespace.clone(),
+            special: Rc::clone(&self.special),
+        })
+    }
+
+    /// The directory that `/` means.
+    pub fn root(&self) -> Location {
+        self.root.borrow().clone()
+    }
+
+    /// Changes the directory that `/` means (`chroot`).
+    pub fn set_root(&self, root: Location) {
+        *self.root.borrow_mut() = root;
+    }
+
+    /// The directory that relative paths start at.
+    pub fn cwd(&self) -> Location {
+        self.cwd.borrow().clone()
+    }
+
+    /// Changes the directory that relative paths start at (`chdir`).
+    pub fn set_cwd(&self, cwd: Location) {
+        *self.cwd.borrow_mut() = cwd;
+    }
+
+    /// The permission bits that new files do not get.
+    pub fn umask(&self) -> u32 {
+        self.umask.get()
+    }
+
+    /// Changes the `umask`. Returns the old one.
+    pub fn set_umask(&self, umask: u32) -> u32 {
+        self.umask.replace(umask & 0o777)
+    }
+
+    /// The mounts that the process sees.
+    pub fn namespace(&self) -> Rc<MountNamespace> {
+        Rc::clone(&self.namespace.borrow())
+    }
+
+    /// Gives the process mounts of its own (`unshare(CLONE_NEWNS)`).
+    pub fn unshare_mounts(&self) {
+        let (copy, mounts) = self.namespace().copy();
+        for place in [&self.root, &self.cwd] {
+            let mut place = place.borrow_mut();
+            if let Some(mount) = mounts.get(&place.mount.id) {
+                place.mount = Rc::clone(mount);
+            }
+        }
+        *self.namespace.borrow_mut() = copy;
+    }
+
+    /// Who opens devices and FIFOs.
+    pub fn special(&self) -> &Rc<SpecialFiles> {
+        &self.special
+    }
+}
+
+/// Who looks for a file, and from where.
+#[derive(Clone, Copy)]
+pub struct Access<'a> {
+    /// Where the caller is in the tree.
+    pub fs: &'a FsContext,
+    /// Who it is.
+    pub credentials: &'a Credentials,
+    /// The caller (a `kernel_tasks::Thread`), for what depends on who asks.
+    pub caller: &'a dyn Any,
+}

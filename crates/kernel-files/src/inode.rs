@@ -1,0 +1,395 @@
+//! Inodes: files as file systems know them, without names.
+//!
+//! A file system implements [`FileSystem`] and [`Inode`], and beside it [`Directory`] for what has
+//! names in it and [`Content`] for what has bytes. None of them checks permissions, follows links
+//! or knows mounts: that is done once, above, by [`crate::walk`] and [`crate::operations`].
+//!
+//! There is one `Rc` of an inode per file for as long as anybody holds it, so that pointers can be
+//! compared and [`Attachments`] are found again.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use kernel_core::credentials::Credentials;
+use kernel_core::io::{Sink, Source};
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, SysResult};
+
+use crate::attachments::Attachments;
+use crate::metadata::{
+    AttributeChange, DeviceNumber, FileKind, FileSystemUsage, Metadata, Ownership,
+};
+use crate::mount::Location;
+use crate::open_file::{FileOps, MapRequest, MappedFile};
+
+/// A mounted, or mountable, file system.
+pub trait FileSystem: Any {
+    /// This file system as its own type.
+    fn as_any(&self) -> &dyn Any;
+
+    /// The type, as `/proc/mounts` shows it.
+    fn type_name(&self) -> &'static str;
+
+    /// The device number of its files.
+    fn device(&self) -> DeviceNumber;
+
+    /// The directory that everything in it is beneath.
+    fn root(&self) -> Rc<dyn Inode>;
+
+    /// How full it is.
+    fn usage(&self) -> SysResult<FileSystemUsage>;
+
+    /// Whether nothing can ever be written to it, whatever the mount says.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    /// Its own options, as `/proc/mounts` shows them after the mount's: `size=1024k`.
+    fn options(&self) -> String {
+        String::new()
+    }
+
+    /// Brings everything to where it lasts.
+    fn sync(&self) -> SysResult<()> {
+        Ok(())
+    }
+}
+
+/// Who opens a file, and how.
+pub struct OpenRequest<'a> {
+    /// The flags of `open`.
+    pub flags: OpenFlags,
+    /// Who asks.
+    pub credentials: &'a Credentials,
+    /// The caller (a `kernel_tasks::Thread`), for the few files that depend on who opens them,
+    /// such as `/dev/tty`. Lower layers do not know its type.
+    pub caller: &'a dyn Any,
+    /// Where the file was found.
+    pub location: &'a Location,
+}
+
+/// A file.
+pub trait Inode: Any {
+    /// This inode as its own type.
+    fn as_any(&self) -> &dyn Any;
+
+    /// The file system it belongs to.
+    fn file_system(&self) -> Rc<dyn FileSystem>;
+
+    /// What kind of file it is. Never changes.
+    fn kind(&self) -> FileKind;
+
+    /// Everything `stat` wants to know.
+    fn metadata(&self) -> SysResult<Metadata>;
+
+    /// Who may do what; needed at every step of a path, so it should be cheap.
+    fn ownership(&self) -> SysResult<Ownership> {
+        Ok(self.metadata()?.ownership())
+    }
+
+    /// Changes metadata. The caller may do so; that was checked.
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()>;
+
+    /// What other parts of the kernel hang on this inode.
+    fn attachments(&self) -> &Attachments;
+
+    /// The names in it, if it is a directory.
+    fn directory(&self) -> Option<&dyn Directory> {
+        None
+    }
+
+    /// The bytes in it, if it is a regular file.
+    fn content(&self) -> Option<&dyn Content> {
+        None
+    }
+
+    /// The extended attributes, if it can have any.
+    fn xattrs(&self) -> Option<&dyn Xattrs> {
+        None
+    }
+
+    /// The path that a symbolic link holds.
+    fn read_link(&self) -> SysResult<Vec<u8>> {
+        Err(Errno::EINVAL)
+    }
+
+    /// Where a magic link leads, as those of `/proc/self/fd` do: to a place, not to a path.
+    fn magic_target(&self) -> Option<SysResult<Location>> {
+        None
+    }
+
+    /// Makes the object behind a new open file, for files that are not opened as their kind
+    /// usually is. `None` leaves that to [`crate::open`].
+    fn open(&self, request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
+        let _ = request;
+        None
+    }
+
+    /// The access time shall be brought up to date, if this file system keeps it.
+    fn touch_accessed(&self) {}
+}
+
+/// Whether the kernel may remember what a directory said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    /// Names change only through the kernel.
+    Stable,
+    /// Names may come and go by themselves: every use asks again.
+    Volatile,
+}
+
+/// A file that shall be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewInode<'a> {
+    /// What it shall be.
+    pub kind: NewKind<'a>,
+    /// Its permission, set-id and sticky bits, `umask` already taken off.
+    pub mode: u32,
+    /// Its owner.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+/// What a new file shall be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewKind<'a> {
+    /// An empty regular file.
+    Regular,
+    /// An empty directory.
+    Directory,
+    /// A symbolic link to this path.
+    Symlink(&'a [u8]),
+    /// A named pipe.
+    Fifo,
+    /// The name of a socket.
+    Socket,
+    /// A character device.
+    CharacterDevice(DeviceNumber),
+    /// A block device.
+    BlockDevice(DeviceNumber),
+}
+
+impl NewKind<'_> {
+    /// The kind of file.
+    pub const fn kind(&self) -> FileKind {
+        match self {
+            Self::Regular => FileKind::Regular,
+            Self::Directory => FileKind::Directory,
+            Self::Symlink(_) => FileKind::Symlink,
+            Self::Fifo => FileKind::Fifo,
+            Self::Socket => FileKind::Socket,
+            Self::CharacterDevice(_) => FileKind::CharacterDevice,
+            Self::BlockDevice(_) => FileKind::BlockDevice,
+        }
+    }
+
+    /// The device that the node stands for; zero for what is none.
+    pub const fn special(&self) -> DeviceNumber {
+        match self {
+            Self::CharacterDevice(device) | Self::BlockDevice(device) => *device,
+            _ => DeviceNumber::new(0, 0),
+        }
+    }
+}
+
+/// One name of a directory.
+#[derive(Clone, Copy, Debug)]
+pub struct DirEntry<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// The number of the file.
+    pub inode: u64,
+    /// What kind of file it is.
+    pub kind: FileKind,
+    /// Listing goes on after this entry from here. At least 3 for entries of a file system: 1 and
+    /// 2 come after `.` and `..`.
+    pub next: u64,
+}
+
+/// How `rename` treats a file that has the new name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenameMode {
+    /// It is replaced.
+    Replace,
+    /// The two files change places.
+    Exchange,
+    /// It is replaced, and the old name becomes a whiteout.
+    Whiteout,
+}
+
+/// The names in a directory.
+///
+/// The caller has checked permissions, that names are valid and that `create` and `link` do not
+/// meet an existing name, and that `rename` and the removals fit the kinds of the files.
+pub trait Directory {
+    /// The file of this name; `ENOENT` if there is none. Never asked for `.` and `..`.
+    fn lookup(&self, name: &[u8]) -> SysResult<Rc<dyn Inode>>;
+
+    /// Shows the entries from position `from` on, without `.` and `..`, until `visit` says that it
+    /// has no room (`false`). Positions stay valid while entries come and go.
+    fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()>;
+
+    /// Whether names may be remembered.
+    fn caching(&self) -> Caching {
+        Caching::Stable
+    }
+
+    /// Makes a new file of this name.
+    fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
+        let _ = (name, new);
+        Err(Errno::EPERM)
+    }
+
+    /// Makes a regular file without a name (`O_TMPFILE`).
+    fn create_unnamed(&self, new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
+        let _ = new;
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Gives a file of the same file system one more name.
+    fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {
+        let _ = (name, target);
+        Err(Errno::EPERM)
+    }
+
+    /// Removes the name of something that is no directory.
+    fn unlink(&self, name: &[u8]) -> SysResult<()> {
+        let _ = name;
+        Err(Errno::EPERM)
+    }
+
+    /// Removes an empty directory; `ENOTEMPTY` if it is not.
+    fn rmdir(&self, name: &[u8]) -> SysResult<()> {
+        let _ = name;
+        Err(Errno::EPERM)
+    }
+
+    /// Moves `name` to `new_name` in `new_directory`, which is of the same file system and may be
+    /// this one.
+    fn rename(
+        &self,
+        name: &[u8],
+        new_directory: &Rc<dyn Inode>,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> SysResult<()> {
+        let _ = (name, new_directory, new_name, mode);
+        Err(Errno::EPERM)
+    }
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteAt {
+    /// To this position.
+    Offset(u64),
+    /// To the end of the file, wherever that is now.
+    End,
+}
+
+/// What `fallocate` shall do with a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocate {
+    /// Reserve storage; `keep_size` leaves the length of the file alone.
+    Reserve {
+        /// Leave the length of the file alone.
+        keep_size: bool,
+    },
+    /// Give the storage back; the range reads as zeroes.
+    PunchHole,
+    /// Make the range read as zeroes, with its storage reserved.
+    Zero {
+        /// Leave the length of the file alone.
+        keep_size: bool,
+    },
+    /// Take the range out and move what follows it down.
+    Collapse,
+    /// Move everything from the range on up by its length.
+    Insert,
+}
+
+/// What `SEEK_DATA` and `SEEK_HOLE` look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Bytes that were written.
+    Data,
+    /// A gap, such as the one after the end.
+    Hole,
+}
+
+/// The bytes of a regular file.
+pub trait Content {
+    /// Its length.
+    fn size(&self) -> SysResult<u64>;
+
+    /// Moves data to `sink` from `offset` on. Returns how much; 0 at the end.
+    fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize>;
+
+    /// Moves data from `source`. Returns how much, and the position after it.
+    fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)>;
+
+    /// Makes the file shorter, or longer with zeroes.
+    fn truncate(&self, size: u64) -> SysResult<()>;
+
+    /// The host descriptor behind a mapping.
+    fn map(&self, request: MapRequest) -> SysResult<MappedFile>;
+
+    /// Changes what is allocated.
+    fn allocate(&self, what: Allocate, offset: u64, length: u64) -> SysResult<()> {
+        let _ = (what, offset, length);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// The next position from `offset` on where there is data or a hole; `ENXIO` if none comes.
+    /// Files without holes are data up to their end.
+    fn seek_extent(&self, extent: Extent, offset: u64) -> SysResult<u64> {
+        let size = self.size()?;
+        if offset >= size {
+            return Err(Errno::ENXIO);
+        }
+        Ok(match extent {
+            Extent::Data => offset,
+            Extent::Hole => size,
+        })
+    }
+
+    /// Brings the data to where it lasts; without `data_only` the metadata too.
+    fn sync(&self, data_only: bool) -> SysResult<()> {
+        let _ = data_only;
+        Ok(())
+    }
+
+    /// The last chance to prepare for being opened with these flags, such as a copy-up for
+    /// writing.
+    fn prepare_open(&self, flags: OpenFlags) -> SysResult<()> {
+        let _ = flags;
+        Ok(())
+    }
+}
+
+/// Whether `setxattr` may create or replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XattrMode {
+    /// Either.
+    CreateOrReplace,
+    /// Only create: `EEXIST` if it is there.
+    Create,
+    /// Only replace: `ENODATA` if it is not there.
+    Replace,
+}
+
+/// The extended attributes of a file. Permissions were checked.
+pub trait Xattrs {
+    /// The value; `ENODATA` if there is none.
+    fn get(&self, name: &[u8]) -> SysResult<Vec<u8>>;
+
+    /// Sets a value.
+    fn set(&self, name: &[u8], value: &[u8], mode: XattrMode) -> SysResult<()>;
+
+    /// Takes an attribute off; `ENODATA` if there is none.
+    fn remove(&self, name: &[u8]) -> SysResult<()>;
+
+    /// The names of all attributes.
+    fn list(&self) -> SysResult<Vec<Vec<u8>>>;
+}

@@ -1,0 +1,196 @@
+//! From a path to an open file.
+
+use std::rc::Rc;
+
+use kernel_core::credentials::cap;
+use linux_abi::files::{MountFlags, OpenFlags, ResolveFlags};
+use linux_abi::{Errno, SysResult};
+
+use crate::directory_file::DirectoryFile;
+use crate::fs_context::Access;
+use crate::inode::{Inode, NewKind, OpenRequest};
+use crate::metadata::FileKind;
+use crate::mount::Location;
+use crate::open_file::{FileOps, OpenFile, PathOnly};
+use crate::operations::{create_in, new_inode};
+use crate::permission::{self, Want, is_owner};
+use crate::regular_file::RegularFile;
+use crate::walk::{Found, Last, LastLink, resolve};
+
+/// How a file shall be opened. The flags were checked to make sense.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenHow {
+    /// Access mode, creation and status flags.
+    pub flags: OpenFlags,
+    /// The permissions of a file that is made, before `umask`.
+    pub mode: u32,
+    /// What the path may lead through.
+    pub resolve: ResolveFlags,
+}
+
+/// Opens the file that `path` names, from `start` if it is relative, and makes it if that is
+/// asked for. If the file has to wait for somebody (a FIFO for its other end), the caller repeats
+/// [`FileOps::finish_open`] before it hands the file out.
+pub fn open(
+    access: &Access<'_>,
+    start: &Location,
+    path: &[u8],
+    how: &OpenHow,
+) -> SysResult<Rc<OpenFile>> {
+    let flags = how.flags;
+    let keeps_link =
+        flags.contains(OpenFlags::NOFOLLOW) || flags.contains(OpenFlags::CREAT | OpenFlags::EXCL);
+    let last_link = if keeps_link { LastLink::Keep } else { LastLink::Follow };
+    let found = resolve(access, start, path, last_link, how.resolve)?;
+    if flags.contains(OpenFlags::TMPFILE) {
+        return open_unnamed(access, &found.existing()?, how);
+    }
+    if flags.contains(OpenFlags::CREAT) {
+        return open_or_create(access, found, how);
+    }
+    let location = found.existing()?;
+    open_location(access, &location, flags, Fresh::No)
+}
+
+fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult<Rc<OpenFile>> {
+    let flags = how.flags;
+    // A path that can only be a directory cannot be made by `open`.
+    if found.has_trailing_slash {
+        return Err(Errno::EISDIR);
+    }
+    if let Some(target) = found.target {
+        if flags.contains(OpenFlags::EXCL) {
+            return Err(Errno::EEXIST);
+        }
+        if target.inode()?.kind() == FileKind::Directory {
+            return Err(Errno::EISDIR);
+        }
+        return open_location(access, &target, flags, Fresh::No);
+    }
+    let Last::Name(name) = &found.last else { return Err(Errno::EISDIR) };
+    let location = create_in(access, &found.parent, name, NewKind::Regular, how.mode)?;
+    open_location(access, &location, flags, Fresh::Yes)
+}
+
+/// Makes a file without a name in `directory` (`O_TMPFILE`).
+fn open_unnamed(
+    access: &Access<'_>,
+    directory: &Location,
+    how: &OpenHow,
+) -> SysResult<Rc<OpenFile>> {
+    let parent = directory.inode()?;
+    let names = parent.directory().ok_or(Errno::ENOTDIR)?;
+    directory.check_writable()?;
+    permission::check(&**parent, access.credentials, Want::WRITE | Want::EXECUTE)?;
+    let new = new_inode(access, &**parent, NewKind::Regular, how.mode)?;
+    let inode = names.create_unnamed(&new)?;
+    let name = format!("#{}", inode.metadata()?.inode);
+    let dentry = crate::dentry::Dentry::unnamed(name.as_bytes(), &directory.dentry, inode);
+    let location = Location { mount: Rc::clone(&directory.mount), dentry };
+    open_location(access, &location, how.flags, Fresh::Yes)
+}
+
+/// Whether the file was made by the very call that opens it. Such a file is opened for writing
+/// even if its permissions would not allow that later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// It was there before.
+    No,
+    /// It has just been made.
+    Yes,
+}
+
+/// Opens the file at a known place.
+pub fn open_location(
+    access: &Access<'_>,
+    location: &Location,
+    flags: OpenFlags,
+    fresh: Fresh,
+) -> SysResult<Rc<OpenFile>> {
+    let inode = location.inode()?;
+    let kind = inode.kind();
+    if flags.contains(OpenFlags::DIRECTORY)
+        && !flags.contains(OpenFlags::TMPFILE)
+        && kind != FileKind::Directory
+    {
+        return Err(Errno::ENOTDIR);
+    }
+    if flags.contains(OpenFlags::PATH) {
+        let shown = flags & (OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
+        return Ok(OpenFile::at(Rc::new(PathOnly), shown, location.clone()));
+    }
+    check_open(access, location, flags, fresh)?;
+    let request =
+        OpenRequest { flags, credentials: access.credentials, caller: access.caller, location };
+    if let Some(content) = inode.content() {
+        content.prepare_open(flags)?;
+        if flags.contains(OpenFlags::TRUNC) && fresh == Fresh::No {
+            crate::operations::truncate_location(location, 0)?;
+        }
+    }
+    let ops = make_ops(access, inode, &request)?;
+    ops.check_flags(flags)?;
+    Ok(OpenFile::at(ops, flags.as_shown(), location.clone()))
+}
+
+fn check_open(
+    access: &Access<'_>,
+    location: &Location,
+    flags: OpenFlags,
+    fresh: Fresh,
+) -> SysResult<()> {
+    let inode = location.inode()?;
+    let kind = inode.kind();
+    let truncates = flags.contains(OpenFlags::TRUNC);
+    match kind {
+        FileKind::Symlink => return Err(Errno::ELOOP),
+        FileKind::Directory if flags.can_write() || truncates => return Err(Errno::EISDIR),
+        FileKind::CharacterDevice | FileKind::BlockDevice
+            if location.mount.flags().contains(MountFlags::NO_DEV) =>
+        {
+            return Err(Errno::EACCES);
+        }
+        _ => {}
+    }
+    if fresh == Fresh::Yes {
+        return Ok(());
+    }
+    let mut want = Want::empty();
+    want.set(Want::READ, flags.can_read());
+    want.set(Want::WRITE, flags.can_write() || truncates);
+    let changes_the_file_system = !matches!(
+        kind,
+        FileKind::CharacterDevice | FileKind::BlockDevice | FileKind::Fifo | FileKind::Socket
+    );
+    if want.contains(Want::WRITE) && changes_the_file_system {
+        location.check_writable()?;
+    }
+    permission::check(&**inode, access.credentials, want)?;
+    if flags.contains(OpenFlags::NOATIME)
+        && !is_owner(inode.ownership()?, access.credentials)
+        && !access.credentials.has(cap::FOWNER)
+    {
+        return Err(Errno::EPERM);
+    }
+    Ok(())
+}
+
+fn make_ops(
+    access: &Access<'_>,
+    inode: &Rc<dyn Inode>,
+    request: &OpenRequest<'_>,
+) -> SysResult<Rc<dyn FileOps>> {
+    if let Some(ops) = inode.open(request) {
+        return ops;
+    }
+    match inode.kind() {
+        FileKind::Regular if inode.content().is_some() => {
+            Ok(Rc::new(RegularFile::new(Rc::clone(inode))))
+        }
+        FileKind::Directory => Ok(Rc::new(DirectoryFile::new(Rc::clone(inode)))),
+        FileKind::Fifo | FileKind::CharacterDevice | FileKind::BlockDevice => {
+            access.fs.special().open(inode, request)
+        }
+        _ => Err(Errno::ENXIO),
+    }
+}

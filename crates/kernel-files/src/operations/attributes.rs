@@ -1,0 +1,147 @@
+//! Changes of metadata: `chmod`, `chown`, `utimensat`, `truncate`.
+
+use std::rc::Rc;
+
+use kernel_core::credentials::{Credentials, cap};
+use linux_abi::files::mode;
+use linux_abi::time::Timespec;
+use linux_abi::{Errno, SysResult};
+
+use crate::inode::Inode;
+use crate::metadata::{AttributeChange, FileKind, Ownership, timestamp};
+use crate::mount::Location;
+use crate::permission::{self, Want, is_owner};
+
+/// Changes permission, set-id and sticky bits.
+pub fn change_mode(location: &Location, credentials: &Credentials, bits: u32) -> SysResult<()> {
+    location.check_writable()?;
+    let inode = location.inode()?;
+    let ownership = inode.ownership()?;
+    if !is_owner(ownership, credentials) {
+        return Err(Errno::EPERM);
+    }
+    let mut bits = bits & mode::CHANGEABLE;
+    if !credentials.in_group(ownership.gid) && !credentials.has(cap::FSETID) {
+        bits &= !mode::SET_GID;
+    }
+    let change =
+        AttributeChange { mode: Some(bits), changed: Some(timestamp()), ..Default::default() };
+    inode.set_attributes(&change)
+}
+
+/// Changes owner and group; `None` leaves one as it is.
+pub fn change_owner(
+    location: &Location,
+    credentials: &Credentials,
+    uid: Option<u32>,
+    gid: Option<u32>,
+) -> SysResult<()> {
+    location.check_writable()?;
+    let inode = location.inode()?;
+    let now = inode.ownership()?;
+    let owns = credentials.fsuid == now.uid;
+    let may_chown = credentials.has(cap::CHOWN);
+    if uid.is_some_and(|uid| !(may_chown || owns && uid == now.uid)) {
+        return Err(Errno::EPERM);
+    }
+    let may_have = |gid| credentials.in_group(gid) || gid == now.gid;
+    if gid.is_some_and(|gid| !(may_chown || owns && may_have(gid))) {
+        return Err(Errno::EPERM);
+    }
+    let mut change = AttributeChange { uid, gid, changed: Some(timestamp()), ..Default::default() };
+    if inode.kind() != FileKind::Directory {
+        change.mode = without_privileges(now, credentials);
+    }
+    inode.set_attributes(&change)
+}
+
+/// The mode without its set-id bits, if that is another one. A set-group-id bit without the right
+/// to execute once meant mandatory locking and stays, unless the caller is a stranger to the group.
+fn without_privileges(now: Ownership, credentials: &Credentials) -> Option<u32> {
+    let mut bits = now.mode & mode::CHANGEABLE & !mode::SET_UID;
+    let is_stranger = !credentials.in_group(now.gid) && !credentials.has(cap::FSETID);
+    if now.mode & mode::GROUP_EXECUTE != 0 || is_stranger {
+        bits &= !mode::SET_GID;
+    }
+    (bits != now.mode & mode::CHANGEABLE).then_some(bits)
+}
+
+/// Takes the set-id bits off a file that is written to, as Linux does unless the writer has
+/// `CAP_FSETID`.
+pub fn remove_privileges(inode: &Rc<dyn Inode>, credentials: &Credentials) -> SysResult<()> {
+    let ownership = inode.ownership()?;
+    if ownership.mode & (mode::SET_UID | mode::SET_GID) == 0 || credentials.has(cap::FSETID) {
+        return Ok(());
+    }
+    match without_privileges(ownership, credentials) {
+        Some(bits) => {
+            inode.set_attributes(&AttributeChange { mode: Some(bits), ..Default::default() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// What shall become of one time stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeChange {
+    /// It stays.
+    Keep,
+    /// It becomes the present.
+    Now,
+    /// It becomes this.
+    Set(Timespec),
+}
+
+/// Changes access and modification time.
+pub fn change_times(
+    location: &Location,
+    credentials: &Credentials,
+    accessed: TimeChange,
+    modified: TimeChange,
+) -> SysResult<()> {
+    if accessed == TimeChange::Keep && modified == TimeChange::Keep {
+        return Ok(());
+    }
+    location.check_writable()?;
+    let inode = location.inode()?;
+    let ownership = inode.ownership()?;
+    if !is_owner(ownership, credentials) {
+        // Whoever may write may say "now", but may not invent a time.
+        if accessed != TimeChange::Now || modified != TimeChange::Now {
+            return Err(Errno::EPERM);
+        }
+        permission::check_ownership(ownership, credentials, Want::WRITE)?;
+    }
+    let now = timestamp();
+    let time = |change| match change {
+        TimeChange::Keep => None,
+        TimeChange::Now => Some(now),
+        TimeChange::Set(time) => Some(time),
+    };
+    inode.set_attributes(&AttributeChange {
+        accessed: time(accessed),
+        modified: time(modified),
+        changed: Some(now),
+        ..Default::default()
+    })
+}
+
+/// The checks of `truncate(2)` with a path.
+pub fn check_truncate(location: &Location, credentials: &Credentials) -> SysResult<()> {
+    let inode = location.inode()?;
+    match inode.kind() {
+        FileKind::Directory => return Err(Errno::EISDIR),
+        FileKind::Regular => {}
+        _ => return Err(Errno::EINVAL),
+    }
+    location.check_writable()?;
+    permission::check(&**inode, credentials, Want::WRITE)
+}
+
+/// Changes the length of a regular file; without effect on what has none.
+pub fn truncate_location(location: &Location, size: u64) -> SysResult<()> {
+    match location.inode()?.content() {
+        Some(content) => content.truncate(size),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,149 @@
+//! New names: `open(O_CREAT)`, `mkdir`, `mknod`, `symlink`, `bind`, `link`.
+
+use std::rc::Rc;
+
+use kernel_core::credentials::cap;
+use linux_abi::files::{LINK_MAX, ResolveFlags, mode};
+use linux_abi::{Errno, SysResult};
+
+use crate::fs_context::Access;
+use crate::inode::{Inode, NewInode, NewKind};
+use crate::metadata::FileKind;
+use crate::mount::Location;
+use crate::permission::{self, Want};
+use crate::walk::{Found, LastLink, resolve};
+
+/// Makes a file at `path`: all of `mkdir`, `mknod`, `symlink` and `bind`. `EEXIST` if there is
+/// something of that name. `bits` are the permissions before `umask`.
+pub fn create(
+    access: &Access<'_>,
+    start: &Location,
+    path: &[u8],
+    kind: NewKind<'_>,
+    bits: u32,
+) -> SysResult<Location> {
+    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
+    check_new_name(&found, kind.kind() == FileKind::Directory)?;
+    create_in(access, &found.parent, found.new_name()?, kind, bits)
+}
+
+/// The checks of Linux's `filename_create`.
+fn check_new_name(found: &Found, is_directory: bool) -> SysResult<()> {
+    found.new_name()?;
+    if found.target.is_some() {
+        return Err(Errno::EEXIST);
+    }
+    if found.has_trailing_slash && !is_directory {
+        return Err(Errno::ENOENT);
+    }
+    Ok(())
+}
+
+/// Makes a file of a name that is known to be free.
+pub fn create_in(
+    access: &Access<'_>,
+    parent: &Location,
+    name: &[u8],
+    kind: NewKind<'_>,
+    bits: u32,
+) -> SysResult<Location> {
+    parent.check_writable()?;
+    check_may_create(access, parent)?;
+    let inode = parent.inode()?;
+    let new = new_inode(access, &**inode, kind, bits)?;
+    let created = inode.directory().ok_or(Errno::ENOTDIR)?.create(name, &new)?;
+    let dentry = parent.dentry.adopt(name, Some(created));
+    Ok(Location { mount: Rc::clone(&parent.mount), dentry })
+}
+
+pub(super) fn check_may_create(access: &Access<'_>, parent: &Location) -> SysResult<()> {
+    if parent.dentry.is_unlinked() {
+        return Err(Errno::ENOENT);
+    }
+    permission::check(&**parent.inode()?, access.credentials, Want::WRITE | Want::EXECUTE)
+}
+
+/// Owner and permissions of a file that shall be made in `parent`.
+pub fn new_inode<'a>(
+    access: &Access<'_>,
+    parent: &dyn Inode,
+    kind: NewKind<'a>,
+    bits: u32,
+) -> SysResult<NewInode<'a>> {
+    let credentials = access.credentials;
+    let parent = parent.ownership()?;
+    let mut bits = bits & mode::CHANGEABLE & !access.fs.umask();
+    if matches!(kind, NewKind::Symlink(_)) {
+        bits = mode::PERMISSIONS;
+    }
+    let inherits_group = parent.mode & mode::SET_GID != 0;
+    let gid = if inherits_group { parent.gid } else { credentials.fsgid };
+    if matches!(kind, NewKind::Directory) {
+        // Directories do not get set-id bits from the caller, only from their parent.
+        bits &= mode::PERMISSIONS | mode::STICKY;
+        if inherits_group {
+            bits |= mode::SET_GID;
+        }
+    } else if inherits_group
+        && bits & mode::SET_GID != 0
+        && bits & mode::GROUP_EXECUTE != 0
+        && !credentials.in_group(gid)
+        && !credentials.has(cap::FSETID)
+    {
+        bits &= !mode::SET_GID;
+    }
+    Ok(NewInode { kind, mode: bits, uid: credentials.fsuid, gid })
+}
+
+/// Gives the file at `target` one more name.
+pub fn link(
+    access: &Access<'_>,
+    target: &Location,
+    start: &Location,
+    path: &[u8],
+) -> SysResult<()> {
+    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
+    check_new_name(&found, false)?;
+    found.parent.check_writable()?;
+    if !Rc::ptr_eq(&target.mount, &found.parent.mount) {
+        return Err(Errno::EXDEV);
+    }
+    check_may_create(access, &found.parent)?;
+    let metadata = target.inode()?.metadata()?;
+    if metadata.kind() == FileKind::Directory {
+        return Err(Errno::EPERM);
+    }
+    if metadata.n_links == 0 {
+        return Err(Errno::ENOENT);
+    }
+    if metadata.n_links >= LINK_MAX {
+        return Err(Errno::EMLINK);
+    }
+    add_name(&found, target)
+}
+
+/// Gives a file that was made with `O_TMPFILE`, and not with `O_EXCL`, its first name.
+pub fn link_unnamed(
+    access: &Access<'_>,
+    target: &Location,
+    start: &Location,
+    path: &[u8],
+) -> SysResult<()> {
+    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
+    check_new_name(&found, false)?;
+    found.parent.check_writable()?;
+    if !Rc::ptr_eq(&target.mount, &found.parent.mount) {
+        return Err(Errno::EXDEV);
+    }
+    check_may_create(access, &found.parent)?;
+    add_name(&found, target)
+}
+
+fn add_name(found: &Found, target: &Location) -> SysResult<()> {
+    let name = found.new_name()?;
+    let inode = target.inode()?;
+    let parent = found.parent.inode()?;
+    parent.directory().ok_or(Errno::ENOTDIR)?.link(name, inode)?;
+    found.parent.dentry.adopt(name, Some(Rc::clone(inode)));
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Names that go: `unlink` and `rmdir`.
+
+use std::rc::Rc;
+
+use linux_abi::files::ResolveFlags;
+use linux_abi::{Errno, SysResult};
+
+use crate::fs_context::Access;
+use crate::metadata::FileKind;
+use crate::mount::Location;
+use crate::permission::{self, Want, check_sticky};
+use crate::walk::{Last, LastLink, resolve};
+
+/// Removes the name of something that is no directory.
+pub fn unlink(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()> {
+    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
+    let Last::Name(name) = &found.last else { return Err(Errno::EISDIR) };
+    found.parent.check_writable()?;
+    let target = found.target.as_ref().ok_or(Errno::ENOENT)?;
+    let is_directory = target.inode()?.kind() == FileKind::Directory;
+    if found.has_trailing_slash {
+        return Err(if is_directory { Errno::EISDIR } else { Errno::ENOTDIR });
+    }
+    check_may_remove(access, &found.parent, target)?;
+    if is_directory {
+        return Err(Errno::EISDIR);
+    }
+    check_not_mounted(&found.parent, target)?;
+    found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.unlink(name)?;
+    target.dentry.unlinked();
+    Ok(())
+}
+
+/// Removes an empty directory.
+pub fn rmdir(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()> {
+    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
+    let name = match &found.last {
+        Last::Name(name) => name,
+        Last::Dot => return Err(Errno::EINVAL),
+        Last::DotDot => return Err(Errno::ENOTEMPTY),
+        Last::Root => return Err(Errno::EBUSY),
+    };
+    found.parent.check_writable()?;
+    let target = found.target.as_ref().ok_or(Errno::ENOENT)?;
+    check_may_remove(access, &found.parent, target)?;
+    if target.inode()?.kind() != FileKind::Directory {
+        return Err(Errno::ENOTDIR);
+    }
+    check_not_mounted(&found.parent, target)?;
+    found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.rmdir(name)?;
+    target.dentry.unlinked();
+    target.dentry.forget_children();
+    Ok(())
+}
+
+/// The part of Linux's `may_delete` that does not depend on what the victim is.
+pub(super) fn check_may_remove(
+    access: &Access<'_>,
+    parent: &Location,
+    victim: &Location,
+) -> SysResult<()> {
+    let directory = parent.inode()?;
+    permission::check(&**directory, access.credentials, Want::WRITE | Want::EXECUTE)?;
+    let ownership = directory.ownership()?;
+    check_sticky(ownership, victim.inode()?.ownership()?, access.credentials)
+}
+
+/// `EBUSY` if something is mounted at `target`: the walk then has gone on into that mount.
+pub(super) fn check_not_mounted(parent: &Location, target: &Location) -> SysResult<()> {
+    if Rc::ptr_eq(&parent.mount, &target.mount) && !target.dentry.is_mount_point() {
+        Ok(())
+    } else {
+        Err(Errno::EBUSY)
+    }
+}

@@ -1,0 +1,71 @@
+//! Open regular files.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use kernel_core::io::{Sink, Source};
+use kernel_core::wait::PollEvents;
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, SysResult};
+
+use crate::inode::{Content, Inode, WriteAt};
+use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile};
+
+/// An open regular file: a position on top of an inode's content.
+pub struct RegularFile {
+    inode: Rc<dyn Inode>,
+}
+
+impl RegularFile {
+    /// An open file on `inode`, which has content.
+    pub fn new(inode: Rc<dyn Inode>) -> Self {
+        Self { inode }
+    }
+
+    fn content(&self) -> SysResult<&dyn Content> {
+        self.inode.content().ok_or(Errno::EINVAL)
+    }
+}
+
+impl FileOps for RegularFile {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn inode(&self) -> Option<&Rc<dyn Inode>> {
+        Some(&self.inode)
+    }
+
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn read(&self, file: &OpenFile, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
+        let n = self.content()?.read(sink, offset)?;
+        file.touch_accessed(&*self.inode);
+        Ok(n)
+    }
+
+    fn write(&self, file: &OpenFile, source: &mut dyn Source, offset: u64) -> SysResult<usize> {
+        let appends = file.flags().contains(OpenFlags::APPEND);
+        let at = if appends { WriteAt::End } else { WriteAt::Offset(offset) };
+        let (n, end) = self.content()?.write(source, at)?;
+        if appends {
+            file.set_offset(end);
+        }
+        if file.flags().intersects(OpenFlags::DSYNC | OpenFlags::SYNC) {
+            self.content()?.sync(!file.flags().contains(OpenFlags::SYNC))?;
+        }
+        Ok(n)
+    }
+
+    fn poll(&self, _file: &OpenFile) -> PollEvents {
+        PollEvents::READABLE | PollEvents::WRITABLE
+    }
+
+    fn map(&self, file: &OpenFile, request: MapRequest) -> SysResult<MappedFile> {
+        let mapped = self.content()?.map(request)?;
+        file.touch_accessed(&*self.inode);
+        Ok(mapped)
+    }
+}

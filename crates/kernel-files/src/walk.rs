@@ -1,0 +1,362 @@
+//! From a path to a file.
+//!
+//! One walk serves all calls. It resolves everything but leaves the last step open: the result
+//! says in which directory the path ends, by what name, and what is there now, if anything is.
+//! Calls that want an existing file take [`lookup`]; calls that make or remove a name take
+//! [`resolve`].
+
+use std::borrow::Cow;
+
+use linux_abi::files::{MAX_SYMLINKS, MountFlags, NAME_MAX, ResolveFlags};
+use linux_abi::{Errno, SysResult};
+use smallvec::SmallVec;
+
+use crate::fs_context::Access;
+use crate::metadata::FileKind;
+use crate::mount::Location;
+use crate::permission::check_search;
+
+/// A file name that rarely needs the heap.
+pub type Name = SmallVec<[u8; 48]>;
+
+/// What the last component of a path is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// An ordinary name.
+    Name(Name),
+    /// `.`, or nothing, such as after a magic link.
+    Dot,
+    /// `..`.
+    DotDot,
+    /// The path is `/`, or several of them.
+    Root,
+}
+
+/// Where a path ends.
+pub struct Found {
+    /// The directory of the last component.
+    pub parent: Location,
+    /// The last component.
+    pub last: Last,
+    /// What is there now.
+    pub target: Option<Location>,
+    /// The path ended in a slash: only a directory will do.
+    pub has_trailing_slash: bool,
+}
+
+impl Found {
+    /// The last component, for calls that make a new name: `EEXIST` for `.`, `..` and `/`.
+    pub fn new_name(&self) -> SysResult<&[u8]> {
+        match &self.last {
+            Last::Name(name) => Ok(name),
+            _ => Err(Errno::EEXIST),
+        }
+    }
+
+    /// What is there; `ENOENT` if nothing is, `ENOTDIR` if only a directory would do.
+    pub fn existing(self) -> SysResult<Location> {
+        let target = self.target.ok_or(Errno::ENOENT)?;
+        if self.has_trailing_slash && target.inode()?.kind() != FileKind::Directory {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(target)
+    }
+}
+
+/// Whether a symbolic link at the end of a path is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastLink {
+    /// It is, as by `stat`.
+    Follow,
+    /// It is not, as by `lstat`; but a trailing slash makes it so.
+    Keep,
+    /// It is not, and not even a trailing slash makes it so, as for a name that shall be removed
+    /// or made.
+    KeepAlways,
+}
+
+/// The file that `path` names, starting from `start` if it is relative.
+pub fn lookup(
+    access: &Access<'_>,
+    start: &Location,
+    path: &[u8],
+    last_link: LastLink,
+) -> SysResult<Location> {
+    resolve(access, start, path, last_link, ResolveFlags::empty())?.existing()
+}
+
+/// Where `path` ends, starting from `start` if it is relative.
+pub fn resolve(
+    access: &Access<'_>,
+    start: &Location,
+    path: &[u8],
+    last_link: LastLink,
+    flags: ResolveFlags,
+) -> SysResult<Found> {
+    if path.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    let is_scoped = flags.intersects(ResolveFlags::IN_ROOT | ResolveFlags::BENEATH);
+    let walk = Walk {
+        access,
+        root: if is_scoped { start.clone() } else { access.fs.root() },
+        at: start.clone(),
+        n_links: 0,
+        last_link,
+        flags,
+    };
+    walk.run(path)
+}
+
+struct Walk<'a> {
+    access: &'a Access<'a>,
+    /// What `/` and the highest `..` mean.
+    root: Location,
+    at: Location,
+    n_links: u32,
+    last_link: LastLink,
+    flags: ResolveFlags,
+}
+
+/// What a step did.
+enum Step {
+    /// Now at the next component.
+    Moved,
+    /// The component is a symbolic link, and this is its path.
+    Link(Vec<u8>),
+}
+
+impl Walk<'_> {
+    fn run(mut self, path: &[u8]) -> SysResult<Found> {
+        let mut path = Cow::Borrowed(path);
+        if path.first() == Some(&b'/') {
+            self.go_to_root()?;
+        }
+        let mut position = 0;
+        loop {
+            let (component, next) = next_component(&path, position);
+            if component.is_empty() {
+                // Only slashes, or a link that led to a place.
+                let last = if next > 0 && path.iter().all(|&byte| byte == b'/') {
+                    Last::Root
+                } else {
+                    Last::Dot
+                };
+                return Ok(self.end(last));
+            }
+            let rest = path.get(next..).unwrap_or_default();
+            let is_last = rest.iter().all(|&byte| byte == b'/');
+            let has_trailing_slash = is_last && !rest.is_empty();
+            if is_last && (component == b"." || component == b"..") {
+                return self.end_at_dots(component == b"..");
+            }
+            let keeps = match self.last_link {
+                LastLink::Follow => false,
+                LastLink::Keep => !has_trailing_slash,
+                LastLink::KeepAlways => true,
+            };
+            if is_last {
+                let name = Name::from_slice(component);
+                let found = self.last_step(name, keeps, has_trailing_slash)?;
+                match found {
+                    LastStep::Done(found) => return Ok(found),
+                    LastStep::Link(mut target) => {
+                        if has_trailing_slash {
+                            target.push(b'/');
+                        }
+                        path = Cow::Owned(target);
+                    }
+                }
+                position = 0;
+                continue;
+            }
+            match self.step(component)? {
+                Step::Moved => position = next,
+                Step::Link(mut target) => {
+                    target.push(b'/');
+                    target.extend_from_slice(rest);
+                    path = Cow::Owned(target);
+                    position = 0;
+                }
+            }
+        }
+    }
+
+    fn end(self, last: Last) -> Found {
+        Found { parent: self.at.clone(), last, target: Some(self.at), has_trailing_slash: false }
+    }
+
+    fn end_at_dots(mut self, is_parent: bool) -> SysResult<Found> {
+        self.check_directory()?;
+        if is_parent {
+            self.go_up()?;
+            return Ok(self.end(Last::DotDot));
+        }
+        Ok(self.end(Last::Dot))
+    }
+
+    /// `ENOTDIR` unless this is a directory, `EACCES` unless it may be searched.
+    fn check_directory(&self) -> SysResult<()> {
+        let inode = self.at.inode()?;
+        if inode.directory().is_none() {
+            return Err(Errno::ENOTDIR);
+        }
+        check_search(&**inode, self.access.credentials)
+    }
+
+    fn child(&self, component: &[u8]) -> SysResult<Location> {
+        self.check_directory()?;
+        if component.len() > NAME_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let dentry = self.at.dentry.child(component)?;
+        Ok(Location { mount: self.at.mount.clone(), dentry })
+    }
+
+    /// A component that is not the last.
+    fn step(&mut self, component: &[u8]) -> SysResult<Step> {
+        if component == b"." {
+            self.check_directory()?;
+            return Ok(Step::Moved);
+        }
+        if component == b".." {
+            self.check_directory()?;
+            self.go_up()?;
+            return Ok(Step::Moved);
+        }
+        let child = self.child(component)?;
+        let inode = child.inode()?;
+        if inode.kind() == FileKind::Symlink {
+            return self.follow(&child);
+        }
+        if inode.kind() != FileKind::Directory {
+            return Err(Errno::ENOTDIR);
+        }
+        self.at = self.enter(child)?;
+        Ok(Step::Moved)
+    }
+
+    fn last_step(
+        &mut self,
+        name: Name,
+        keeps_link: bool,
+        has_trailing_slash: bool,
+    ) -> SysResult<LastStep> {
+        let child = self.child(&name)?;
+        let parent = self.at.clone();
+        let Some(inode) = child.dentry.inode_if_any() else {
+            let last = Last::Name(name);
+            return Ok(LastStep::Done(Found { parent, last, target: None, has_trailing_slash }));
+        };
+        if inode.kind() == FileKind::Symlink && !keeps_link {
+            return Ok(match self.follow(&child)? {
+                Step::Link(target) => LastStep::Link(target),
+                Step::Moved => LastStep::Done(Found {
+                    parent: self.at.clone(),
+                    last: Last::Dot,
+                    target: Some(self.at.clone()),
+                    has_trailing_slash,
+                }),
+            });
+        }
+        let target = Some(self.enter(child)?);
+        Ok(LastStep::Done(Found { parent, last: Last::Name(name), target, has_trailing_slash }))
+    }
+
+    /// Crosses into what is mounted at `location`.
+    fn enter(&self, location: Location) -> SysResult<Location> {
+        if !location.dentry.is_mount_point() {
+            return Ok(location);
+        }
+        let entered = self.access.fs.namespace().topmost(location.clone());
+        if self.flags.contains(ResolveFlags::NO_XDEV) && !entered.is_same(&location) {
+            return Err(Errno::EXDEV);
+        }
+        Ok(entered)
+    }
+
+    fn go_to_root(&mut self) -> SysResult<()> {
+        if self.flags.contains(ResolveFlags::BENEATH) {
+            return Err(Errno::EXDEV);
+        }
+        if self.flags.contains(ResolveFlags::NO_XDEV)
+            && !std::rc::Rc::ptr_eq(&self.at.mount, &self.root.mount)
+        {
+            return Err(Errno::EXDEV);
+        }
+        self.at = self.root.clone();
+        Ok(())
+    }
+
+    fn go_up(&mut self) -> SysResult<()> {
+        let mut at = self.at.clone();
+        loop {
+            if at.is_same(&self.root) {
+                if self.flags.contains(ResolveFlags::BENEATH) {
+                    return Err(Errno::EXDEV);
+                }
+                return Ok(());
+            }
+            if !at.is_mount_root() {
+                break;
+            }
+            // The top of everything has no place to go up to.
+            let Some(place) = at.mount.place() else { return Ok(()) };
+            if self.flags.contains(ResolveFlags::NO_XDEV) {
+                return Err(Errno::EXDEV);
+            }
+            at = place;
+        }
+        if let Some(parent) = at.dentry.parent() {
+            at.dentry = parent;
+        }
+        self.at = self.enter(at)?;
+        Ok(())
+    }
+
+    /// Starts to follow a symbolic link.
+    fn follow(&mut self, link: &Location) -> SysResult<Step> {
+        self.n_links += 1;
+        if self.n_links > MAX_SYMLINKS || self.flags.contains(ResolveFlags::NO_SYMLINKS) {
+            return Err(Errno::ELOOP);
+        }
+        if link.mount.flags().contains(MountFlags::NO_SYMLINK_FOLLOW) {
+            return Err(Errno::ELOOP);
+        }
+        let inode = link.inode()?;
+        if let Some(target) = inode.magic_target() {
+            if self.flags.contains(ResolveFlags::NO_MAGICLINKS) {
+                return Err(Errno::ELOOP);
+            }
+            let target = target?;
+            if self.flags.intersects(ResolveFlags::IN_ROOT | ResolveFlags::BENEATH) {
+                return Err(Errno::EXDEV);
+            }
+            self.at = target;
+            return Ok(Step::Moved);
+        }
+        let target = inode.read_link()?;
+        if target.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        inode.touch_accessed();
+        if target.first() == Some(&b'/') {
+            self.go_to_root()?;
+        }
+        Ok(Step::Link(target))
+    }
+}
+
+enum LastStep {
+    Done(Found),
+    Link(Vec<u8>),
+}
+
+/// The component from `position` on, and the position after it.
+fn next_component(path: &[u8], position: usize) -> (&[u8], usize) {
+    let rest = path.get(position..).unwrap_or_default();
+    let start = rest.iter().position(|&byte| byte != b'/').unwrap_or(rest.len());
+    let rest = rest.get(start..).unwrap_or_default();
+    let length = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    (rest.get(..length).unwrap_or_default(), position + start + length)
+}
