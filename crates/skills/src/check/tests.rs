@@ -1,0 +1,161 @@
+//! Each rule, at its place.
+
+use super::*;
+use crate::finding::Severity;
+use crate::testing::{Put, SkillBuilder, archive, saved};
+
+/// Rule, severity, line and column of every finding for a front matter.
+fn found(front: &str) -> Vec<(&'static str, Severity, usize, usize)> {
+    let text = format!("---\n{front}---\n# Steps\n");
+    let made = SkillBuilder::new("a").file("SKILL.md", &text);
+    report(&made)
+        .findings
+        .into_iter()
+        .map(|f| (f.rule, f.severity, f.place.line, f.place.column))
+        .collect()
+}
+
+fn report(made: &SkillBuilder) -> Report {
+    check(&made.path(), &Limits::default())
+}
+
+fn errors(front: &str) -> Vec<(usize, usize)> {
+    found(front).into_iter().filter(|f| f.1 == Severity::Error).map(|f| (f.2, f.3)).collect()
+}
+
+#[test]
+fn a_good_skill_has_no_findings() {
+    assert_eq!(report(&SkillBuilder::new("a")).to_text(), "valid\n");
+    let full = "name: a\ndescription: x --- y\nlicense: MIT\ncompatibility: Needs git\n\
+                metadata:\n  version: \"1.0\"\nallowed-tools: Bash(git:*) Read\n";
+    assert!(found(full).is_empty(), "{:?}", found(full));
+}
+
+#[test]
+fn required_fields() {
+    assert_eq!(errors("description: b\n"), [(2, 1)]);
+    assert_eq!(errors("name: a\n"), [(2, 1)]);
+    assert_eq!(errors("name: a\ndescription: \"  \"\n"), [(3, 14)]);
+    assert_eq!(errors("name: a\ndescription:\n"), [(3, 12)]);
+}
+
+#[test]
+fn names() {
+    let long = "a".repeat(65);
+    for bad in ["A", "-a", "a-", "a--b", "a_b", "a b", "b", long.as_str(), "\"a/b\""] {
+        let front = format!("name: {bad}\ndescription: d\n");
+        assert!(errors(&front).contains(&(2, 7)), "{bad}: {:?}", found(&front));
+    }
+    for good in ["abc", "a-1", "1"] {
+        let text = format!("---\nname: {good}\ndescription: d\n---\nx\n");
+        let made = SkillBuilder::new(good).file("SKILL.md", &text);
+        assert!(report(&made).is_valid(), "{good}");
+    }
+}
+
+#[test]
+fn letters_beyond_ascii_are_a_warning() {
+    let text = "---\nname: 技能\ndescription: d\n---\nx\n";
+    let report = report(&SkillBuilder::new("技能").file("SKILL.md", text));
+    assert_eq!((report.errors, report.warnings), (0, 1));
+}
+
+#[test]
+fn lengths_are_counted_in_characters() {
+    let fits = format!("name: a\ndescription: {}\n", "ü".repeat(1024));
+    assert!(errors(&fits).is_empty());
+    let long = format!("name: a\ndescription: {}\n", "ü".repeat(1025));
+    assert_eq!(errors(&long), [(3, 14)]);
+    let long = format!("name: a\ndescription: d\ncompatibility: {}\n", "x".repeat(501));
+    assert_eq!(errors(&long), [(4, 16)]);
+}
+
+#[test]
+fn unknown_and_double_keys() {
+    assert_eq!(errors("name: a\ndescription: d\nversion: 1\n"), [(4, 1)]);
+    assert_eq!(errors("name: a\ndescription: d\nname: a\n"), [(4, 1)]);
+}
+
+#[test]
+fn wrong_types() {
+    assert_eq!(errors("name: a\ndescription: [x]\n"), [(3, 14)]);
+    assert_eq!(errors("name: a\ndescription: d\nallowed-tools:\n  - Read\n"), [(5, 3)]);
+    assert_eq!(errors("name: a\ndescription: d\nmetadata: x\n"), [(4, 11)]);
+    assert_eq!(errors("name: a\ndescription: d\nmetadata:\n  k: [1]\n"), [(5, 6)]);
+    assert_eq!(errors("name: a\ndescription: d\nmetadata: {k: v}\n"), [(4, 11)]);
+    assert_eq!(errors("- name\n"), [(2, 1)]);
+}
+
+#[test]
+fn numbers_want_quotes() {
+    let all = found("name: a\ndescription: d\nmetadata:\n  version: 1.0\n");
+    assert_eq!(all, [("quotes", Severity::Warning, 5, 12)]);
+}
+
+#[test]
+fn yaml_that_cannot_be_read() {
+    assert_eq!(errors("name: a\ndescription: b: c\n").len(), 1);
+    assert_eq!(errors("name: &x a\ndescription: *x\n").len(), 1);
+    assert_eq!(errors("name: a\n\tdescription: x\n").len(), 1);
+}
+
+#[test]
+fn fences() {
+    for (text, line) in [("# hi\n", 1), ("---\nname: a\n", 1), ("\u{feff}---\n---\n", 1)] {
+        let report = report(&SkillBuilder::new("a").file("SKILL.md", text));
+        assert_eq!(report.findings[0].place.line, line);
+        assert_eq!(report.findings[0].rule, "front-matter");
+    }
+}
+
+#[test]
+fn body_and_links() {
+    let text = "---\nname: a\ndescription: d\n---\nsee [x](references/x.md) and [y](data/y.md#top)\n\
+                ```\n[z](z/z.md)\n```\n[w](web:thing) [s](#steps)\n";
+    let made = SkillBuilder::new("a").file("SKILL.md", text).file("references/x.md", "");
+    let report = report(&made);
+    assert_eq!(report.findings.len(), 1, "{}", report.to_text());
+    assert_eq!((report.findings[0].place.line, report.findings[0].rule), (5, "broken-link"));
+}
+
+#[test]
+fn a_long_body_is_a_warning() {
+    let text = format!("---\nname: a\ndescription: d\n---\n{}", "line\n".repeat(501));
+    assert_eq!(report(&SkillBuilder::new("a").file("SKILL.md", &text)).warnings, 1);
+}
+
+#[test]
+fn scripts() {
+    let made = SkillBuilder::new("a")
+        .program("scripts/no-shebang.py", "print()")
+        .program("scripts/good.py", "#!/usr/bin/env python3\n")
+        .program("scripts/dos.sh", "#!/bin/sh\r\n")
+        .program("scripts/what", "words");
+    let report = report(&made);
+    let rules: Vec<&str> = report.findings.iter().map(|f| f.rule).collect();
+    assert_eq!(rules, ["script-line-ends", "script-shebang", "script-unknown"]);
+    assert!(report.is_valid());
+}
+
+#[test]
+fn archives_are_checked_like_folders() {
+    let bytes =
+        archive(&[Put::File("a/SKILL.md", b"---\nname: b\n---\nx\n"), Put::File("../evil", b"")]);
+    let (_dir, path) = saved(&bytes);
+    let rules: Vec<&str> =
+        check(&path, &Limits::default()).findings.iter().map(|f| f.rule).collect();
+    assert_eq!(rules, ["file-path", "front-matter", "name-folder"]);
+}
+
+#[test]
+fn what_cannot_be_loaded_is_a_finding() {
+    let report = check(Path::new("/nowhere/at/all"), &Limits::default());
+    assert_eq!(report.errors, 1);
+}
+
+#[test]
+fn a_manifest_in_lower_case_is_a_warning() {
+    let made = SkillBuilder::new("a");
+    std::fs::rename(made.path().join("SKILL.md"), made.path().join("skill.md")).unwrap();
+    assert_eq!(report(&made).summary(), "valid, 1 warning");
+}

@@ -1,0 +1,360 @@
+//! Planning a run: from a skill, a script and options to plain data that a backend executes.
+//!
+//! Nothing is started or opened here. The plan names guest paths (`/skill`, `/work`) and the host
+//! paths behind them; how they are mounted is the backend's business.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::policy::{self, Access, Ask, Consent, Layers, Network, Policy, ResourceLimits};
+use crate::script::{self, Interpreter, Script};
+use crate::skill::{FileKind, Skill};
+
+/// Where the skill is seen inside.
+pub const SKILL_FOLDER: &str = "/skill";
+/// Where the work folder is seen inside. It is also the working folder.
+pub const WORK_FOLDER: &str = "/work";
+/// The home folder inside. It is empty and writable.
+pub const HOME_FOLDER: &str = "/home/user";
+/// Where programs are looked for inside.
+pub const GUEST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Where Node finds packages from every folder.
+const NODE_MODULES: &str = "/node_modules";
+/// Paths that public skills write to, and that mean the work folder.
+const WORK_ALIASES: [&str; 2] = ["/mnt/user-data/outputs", "/mnt/user-data/uploads"];
+
+/// Why a run cannot be planned.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// the skill's files are not safe
+    #[error("the skill's files are not safe to use: {0}")]
+    UnsafeFiles(String),
+    /// the script is not there
+    #[error("the skill has no script `{name}`")]
+    NoSuchScript {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        scripts: Vec<String>,
+    },
+    /// the name fits several scripts
+    #[error("`{name}` may mean {}", .scripts.join(" or "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The scripts that it fits.
+        scripts: Vec<String>,
+    },
+    /// no script was named and there are several
+    #[error("the skill has {} scripts; name one", .0.len())]
+    NoScriptNamed(Vec<String>),
+    /// there is nothing to run
+    #[error("the skill has no scripts")]
+    NoScripts,
+    /// the file cannot be run
+    #[error("`{0}` is not a script: it has no `#!` line, no known extension and is no program")]
+    NotAScript(String),
+    /// the skill's policy is wrong
+    #[error("the skill's belljar.yaml is not valid")]
+    BadPolicy(Vec<crate::finding::Finding>),
+    /// a file cannot be read
+    #[error("cannot read the skill's belljar.yaml")]
+    Read(#[from] std::io::Error),
+}
+
+/// The folder that is `/work`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "path")]
+pub enum WorkFolder {
+    /// A host folder, seen through a layer that keeps changes aside.
+    CopyOnWrite(PathBuf),
+    /// A host folder that is changed at once.
+    ReadWrite(PathBuf),
+    /// An empty folder that goes with the run.
+    Empty,
+}
+
+/// What the user says about a run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The work folder.
+    pub work: WorkFolder,
+    /// What the flags say.
+    pub flags: Policy,
+    /// What the user's policy file says.
+    pub user_policy: Policy,
+    /// The user's answer to what the skill asks for.
+    pub consent: Consent,
+    /// The host's environment; only variables that the policy passes are taken from it.
+    pub host_env: BTreeMap<String, String>,
+    /// A virtual environment of Python to use.
+    pub venv: Option<PathBuf>,
+    /// A `node_modules` folder to use.
+    pub node_modules: Option<PathBuf>,
+}
+
+impl RunOptions {
+    /// Options with this work folder and nothing else allowed.
+    pub fn new(work: WorkFolder) -> Self {
+        Self {
+            work,
+            flags: Policy::default(),
+            user_policy: Policy::default(),
+            consent: Consent::Withheld,
+            host_env: BTreeMap::new(),
+            venv: None,
+            node_modules: None,
+        }
+    }
+}
+
+/// How a mount of a plan is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MountKind {
+    /// Only read.
+    ReadOnly,
+    /// Written at once.
+    ReadWrite,
+    /// Written to a layer that is kept aside.
+    CopyOnWrite,
+    /// An empty folder in memory; there is no source.
+    Empty,
+}
+
+/// A mount of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedMount {
+    /// The host's path, unless the mount is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<PathBuf>,
+    /// The path inside.
+    pub target: String,
+    /// How it is seen.
+    pub kind: MountKind,
+}
+
+/// Everything that a backend needs to run a script. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunPlan {
+    /// The skill's name, for messages and reports.
+    pub skill: String,
+    /// The script, relative to the skill.
+    pub script: String,
+    /// The command: interpreter, script, arguments.
+    pub argv: Vec<String>,
+    /// Commands to try when the first one's program is not there.
+    pub alternatives: Vec<Vec<String>>,
+    /// The working folder inside.
+    pub cwd: String,
+    /// What is mounted, in this order.
+    pub mounts: Vec<PlannedMount>,
+    /// Symbolic links to make inside, as (path, target).
+    pub links: Vec<(String, String)>,
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The limits.
+    pub limits: ResourceLimits,
+    /// The hosts that may be contacted.
+    pub network: Network,
+    /// Files that may be read and written, if that is narrowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<policy::Files>,
+    /// Programs that may be started, if that is narrowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs: Option<std::collections::BTreeSet<String>>,
+    /// What the skill asked for, granted or not.
+    pub asks: Vec<Ask>,
+}
+
+/// Plans to run a script of a skill.
+pub fn plan_run(
+    skill: &Skill,
+    script: Option<&str>,
+    args: &[String],
+    options: &RunOptions,
+) -> Result<RunPlan, PlanError> {
+    if skill.has_unsafe_files() {
+        let first = skill.findings.iter().find(|finding| finding.rule.starts_with("file-"));
+        let words = first.map(|finding| format!("{}: {}", finding.place.file, finding.what));
+        return Err(PlanError::UnsafeFiles(words.unwrap_or_default()));
+    }
+    let script = choose_script(skill, script)?;
+    let asked = match policy::of_skill(skill)? {
+        Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
+        Some(read) => read.policy,
+        None => Policy::default(),
+    };
+    let effective = policy::merge(&Layers {
+        flags: &options.flags,
+        user: &options.user_policy,
+        skill: &asked,
+        consent: options.consent,
+    });
+    let mut commands = commands(&script, args).into_iter();
+    Ok(RunPlan {
+        skill: skill.name().to_owned(),
+        script: script.path.clone(),
+        argv: commands.next().unwrap_or_default(),
+        alternatives: commands.collect(),
+        cwd: WORK_FOLDER.to_owned(),
+        mounts: mounts(skill, &effective.policy, options),
+        links: WORK_ALIASES.map(|path| (path.to_owned(), WORK_FOLDER.to_owned())).to_vec(),
+        env: environment(skill, &effective.policy, options),
+        limits: effective.policy.limits,
+        network: effective.policy.network.unwrap_or_default(),
+        files: effective.policy.files,
+        programs: effective.policy.programs,
+        asks: effective.asks,
+    })
+}
+
+/// Chooses the script: the only one, or the one whose path, path below `scripts/`, name or stem
+/// was given.
+pub fn choose_script(skill: &Skill, wanted: Option<&str>) -> Result<Script, PlanError> {
+    let scripts = script::find_scripts(skill);
+    let paths = |list: &[&Script]| list.iter().map(|script| script.path.clone()).collect();
+    let Some(wanted) = wanted else {
+        let all: Vec<&Script> = preferred(&scripts);
+        return match all.as_slice() {
+            [] => Err(PlanError::NoScripts),
+            [only] => Ok((*only).clone()),
+            many => Err(PlanError::NoScriptNamed(paths(many))),
+        };
+    };
+    let wanted = wanted.trim_start_matches("./");
+    for path in [wanted.to_owned(), format!("scripts/{wanted}")] {
+        if let Some(entry) = skill.find_file(&path).filter(|entry| entry.kind != FileKind::Folder) {
+            return script::read(skill, entry).ok_or(PlanError::NotAScript(path));
+        }
+    }
+    let fits = |script: &&Script| {
+        let name = script.path.rsplit('/').next().unwrap_or_default();
+        name == wanted || name.rsplit_once('.').is_some_and(|(stem, _)| stem == wanted)
+    };
+    let fitting: Vec<&Script> = scripts.iter().filter(fits).collect();
+    match fitting.as_slice() {
+        [only] => Ok((*only).clone()),
+        [] => Err(PlanError::NoSuchScript {
+            name: wanted.to_owned(),
+            scripts: paths(&scripts.iter().collect::<Vec<_>>()),
+        }),
+        many => Err(PlanError::Ambiguous { name: wanted.to_owned(), scripts: paths(many) }),
+    }
+}
+
+/// The scripts in `scripts/` if there are any, else all.
+fn preferred(scripts: &[Script]) -> Vec<&Script> {
+    let usual: Vec<&Script> =
+        scripts.iter().filter(|script| script.path.starts_with("scripts/")).collect();
+    if usual.is_empty() { scripts.iter().collect() } else { usual }
+}
+
+/// The command lines that can run the script, the best first.
+fn commands(script: &Script, args: &[String]) -> Vec<Vec<String>> {
+    let guest_path = format!("{SKILL_FOLDER}/{}", script.path);
+    let mut starts = script.interpreter.commands();
+    // An absolute path in the `#!` line is tried first, as Linux would.
+    if let Some(words) = &script.shebang
+        && words.first().is_some_and(|program| program.starts_with('/'))
+        && script.interpreter != Interpreter::Elf
+    {
+        let program_only = words.first().and_then(|program| program.rsplit('/').next());
+        let by_name: Vec<String> = program_only
+            .into_iter()
+            .map(str::to_owned)
+            .chain(words.iter().skip(1).cloned())
+            .collect();
+        starts.insert(0, words.clone());
+        starts.push(by_name);
+    }
+    let mut commands: Vec<Vec<String>> = Vec::new();
+    for mut command in starts {
+        command.push(guest_path.clone());
+        command.extend(args.iter().cloned());
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMount> {
+    let mount = |source: Option<PathBuf>, target: &str, kind| PlannedMount {
+        source,
+        target: target.to_owned(),
+        kind,
+    };
+    let mut mounts = vec![mount(Some(skill.root.clone()), SKILL_FOLDER, MountKind::ReadOnly)];
+    mounts.push(match &options.work {
+        WorkFolder::CopyOnWrite(path) => {
+            mount(Some(path.clone()), WORK_FOLDER, MountKind::CopyOnWrite)
+        }
+        WorkFolder::ReadWrite(path) => mount(Some(path.clone()), WORK_FOLDER, MountKind::ReadWrite),
+        WorkFolder::Empty => mount(None, WORK_FOLDER, MountKind::Empty),
+    });
+    mounts.push(mount(None, HOME_FOLDER, MountKind::Empty));
+    mounts.push(mount(None, "/tmp", MountKind::Empty));
+    if let Some(venv) = &options.venv {
+        // A virtual environment holds its own path, so it must be seen where it is.
+        mounts.push(mount(Some(venv.clone()), &venv.to_string_lossy(), MountKind::ReadOnly));
+    }
+    if let Some(modules) = &options.node_modules {
+        mounts.push(mount(Some(modules.clone()), NODE_MODULES, MountKind::ReadOnly));
+    }
+    for allowed in &policy.mounts {
+        let kind = match allowed.access {
+            Access::Read => MountKind::ReadOnly,
+            Access::Write => MountKind::ReadWrite,
+        };
+        mounts.push(mount(Some(PathBuf::from(&allowed.source)), &allowed.target, kind));
+    }
+    mounts
+}
+
+fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap<String, String> {
+    let mut env: BTreeMap<String, String> = [
+        ("HOME", HOME_FOLDER),
+        ("LANG", "C.UTF-8"),
+        ("LOGNAME", "user"),
+        ("PATH", GUEST_PATH),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("SKILL_DIR", SKILL_FOLDER),
+        // Archives made elsewhere carry owners that do not exist inside.
+        ("TAR_OPTIONS", "--no-same-owner"),
+        ("TERM", "dumb"),
+        ("USER", "user"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    if imports_from_root(skill) {
+        env.insert("PYTHONPATH".to_owned(), SKILL_FOLDER.to_owned());
+    }
+    if let Some(venv) = &options.venv {
+        env.insert("VIRTUAL_ENV".to_owned(), venv.to_string_lossy().into_owned());
+        env.insert("PATH".to_owned(), format!("{}/bin:{GUEST_PATH}", venv.to_string_lossy()));
+    }
+    for name in &policy.env.pass {
+        if let Some(value) = options.host_env.get(name) {
+            env.insert(name.clone(), value.clone());
+        }
+    }
+    env.extend(policy.env.set.clone());
+    env
+}
+
+/// Whether a Python file imports a package that lies at the top of the skill. Such scripts are
+/// written to be run from the skill's folder, so Python must look there.
+fn imports_from_root(skill: &Skill) -> bool {
+    crate::deps::python_files(skill).iter().any(|(entry, text)| {
+        let has_folder = !entry.folder().is_empty();
+        has_folder && crate::deps::imports_top_level(skill, text)
+    })
+}
+
+#[cfg(test)]
+mod tests;

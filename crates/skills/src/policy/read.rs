@@ -1,0 +1,415 @@
+//! Reads and writes `belljar.yaml`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::units::{parse_bytes, parse_duration};
+use super::{Access, Env, Files, Mount, Network, Policy, ResourceLimits};
+use crate::finding::{Finding, Severity};
+use crate::yaml::{Node, Position, Source};
+
+/// Targets that a policy may not replace: they are the sandbox's own.
+const RESERVED: [&str; 5] = ["/skill", "/work", "/proc", "/sys", "/dev"];
+
+/// A policy and what was wrong with its text.
+#[derive(Clone, Debug)]
+pub struct PolicyRead {
+    /// What could be read.
+    pub policy: Policy,
+    /// What was wrong. A policy with errors must not be used.
+    pub findings: Vec<Finding>,
+}
+
+impl PolicyRead {
+    /// Whether the text has no errors.
+    pub fn is_valid(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// Reads a policy. `file` is its name in findings.
+pub fn read(file: &str, text: &str) -> PolicyRead {
+    let mut source = Source::new(file, "policy");
+    let policy = source.parse(text).map(|root| read_root(&mut source, &root)).unwrap_or_default();
+    PolicyRead { policy, findings: source.findings }
+}
+
+fn read_root(source: &mut Source<'_>, root: &Node) -> Policy {
+    let mut policy = Policy::default();
+    if root.is_null() {
+        return policy;
+    }
+    let Some(mut fields) = source.fields(root, "policy") else { return policy };
+    if let Some(node) = fields.take("version")
+        && source.number::<u64>(node, "version") != Some(1)
+    {
+        source.error(node.position, "only version 1 is known", "write `version: 1`");
+    }
+    policy.network = fields.take("network").and_then(|node| network(source, node));
+    if let Some(node) = fields.take("mounts") {
+        policy.mounts = mounts(source, node);
+    }
+    if let Some(node) = fields.take("env") {
+        policy.env = env(source, node);
+    }
+    if let Some(node) = fields.take("limits") {
+        policy.limits = limits(source, node);
+    }
+    policy.files = fields.take("files").and_then(|node| files(source, node));
+    policy.programs = fields.take("programs").map(|node| text_set(source, node, "programs"));
+    fields.refuse_others(source);
+    policy
+}
+
+fn text_set(source: &mut Source<'_>, node: &Node, name: &str) -> BTreeSet<String> {
+    source.texts(node, name).into_iter().map(|(_, text)| text).collect()
+}
+
+fn network(source: &mut Source<'_>, node: &Node) -> Option<Network> {
+    if matches!(&node.value, crate::yaml::Value::Scalar { text, .. } if text == "none") {
+        return Some(Network::default());
+    }
+    let mut fields = source.fields(node, "network")?;
+    let mut allow = BTreeSet::new();
+    if let Some(list) = fields.take("allow") {
+        for (at, host) in source.texts(list, "allow") {
+            match is_host(&host) {
+                true => {
+                    allow.insert(host);
+                }
+                false => source.error(
+                    at,
+                    format!("`{host}` is not a host"),
+                    "write `name`, `*.name` or an address, with an optional `:port`; no scheme, no path",
+                ),
+            }
+        }
+    }
+    fields.refuse_others(source);
+    Some(Network { allow })
+}
+
+/// Whether a text is a host name, a wildcard or an address, with an optional port.
+pub(super) fn is_host(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((address, port)) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
+                return port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+            }
+            _ => return false,
+        },
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    };
+    name.len() <= 253 && name.split('.').all(is_label) && port.is_none_or(is_port)
+}
+
+fn is_port(text: &str) -> bool {
+    text.parse::<u16>().is_ok_and(|port| port != 0)
+}
+
+fn mounts(source: &mut Source<'_>, node: &Node) -> Vec<Mount> {
+    let mut mounts: Vec<Mount> = Vec::new();
+    for item in source.items(node, "mounts") {
+        let Some(mut fields) = source.fields(item, "mount") else { continue };
+        let from = fields.take("source").and_then(|node| source.text(node, "source"));
+        let to = fields.take("target").and_then(|node| source.text(node, "target"));
+        let access = match fields.take("access") {
+            Some(node) => access(source, node),
+            None => Access::Read,
+        };
+        fields.refuse_others(source);
+        let (Some(from), Some(to)) = (from, to) else {
+            source.error(item.position, "a mount needs `source` and `target`", "add both");
+            continue;
+        };
+        if let Some(target) = target(source, item.position, &to) {
+            if mounts.iter().any(|known| known.target == target) {
+                source.error(item.position, format!("`{target}` is mounted twice"), "remove one");
+            } else {
+                mounts.push(Mount { source: from, target, access });
+            }
+        }
+    }
+    mounts
+}
+
+fn access(source: &mut Source<'_>, node: &Node) -> Access {
+    match source.text(node, "access").as_deref() {
+        Some("read" | "ro") => Access::Read,
+        Some("write" | "rw") => Access::Write,
+        _ => {
+            source.error(node.position, "`access` is `read` or `write`", "write one of the two");
+            Access::Read
+        }
+    }
+}
+
+fn target(source: &mut Source<'_>, at: Position, target: &str) -> Option<String> {
+    let clean = target.trim_end_matches('/');
+    let is_clean = target.starts_with('/')
+        && !clean.split('/').skip(1).any(|part| matches!(part, "" | "." | ".."));
+    if !is_clean {
+        source.error(
+            at,
+            format!("`{target}` is not a clean absolute path"),
+            "write for example `/data`",
+        );
+        return None;
+    }
+    let is_reserved = |own: &str| clean == own || clean.starts_with(&format!("{own}/"));
+    if clean.is_empty() || RESERVED.iter().any(|own| is_reserved(own)) {
+        source.error(at, format!("`{target}` belongs to the sandbox"), "choose another target");
+        return None;
+    }
+    Some(clean.to_owned())
+}
+
+fn env(source: &mut Source<'_>, node: &Node) -> Env {
+    let mut env = Env::default();
+    let Some(mut fields) = source.fields(node, "env") else { return env };
+    if let Some(node) = fields.take("set") {
+        env.set = source.text_map(node, "set");
+        for name in env.set.keys().filter(|name| !is_variable(name)) {
+            source.error(
+                node.position,
+                format!("`{name}` is not a variable's name"),
+                "use letters, digits and `_`",
+            );
+        }
+    }
+    if let Some(node) = fields.take("pass") {
+        for (at, name) in source.texts(node, "pass") {
+            if is_variable(&name) {
+                env.pass.insert(name);
+            } else {
+                source.error(
+                    at,
+                    format!("`{name}` is not a variable's name"),
+                    "use letters, digits and `_`",
+                );
+            }
+        }
+    }
+    fields.refuse_others(source);
+    env
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn limits(source: &mut Source<'_>, node: &Node) -> ResourceLimits {
+    let mut limits = ResourceLimits::default();
+    let Some(mut fields) = source.fields(node, "limits") else { return limits };
+    limits.memory_bytes = fields.take("memory").and_then(|node| bytes(source, node, "memory"));
+    limits.output_bytes = fields.take("output").and_then(|node| bytes(source, node, "output"));
+    limits.processes = fields.take("processes").and_then(|node| source.number(node, "processes"));
+    limits.timeout = fields.take("timeout").and_then(|node| {
+        let time = source.text(node, "timeout").as_deref().and_then(parse_duration);
+        if time.is_none() {
+            source.error(
+                node.position,
+                "`timeout` is not a time",
+                "write for example `30s` or `2m`",
+            );
+        }
+        time
+    });
+    fields.refuse_others(source);
+    limits
+}
+
+fn bytes(source: &mut Source<'_>, node: &Node, name: &str) -> Option<u64> {
+    let size = source.text(node, name).as_deref().and_then(parse_bytes);
+    if size.is_none() {
+        source.error(node.position, format!("`{name}` is not a size"), "write for example `512M`");
+    }
+    size
+}
+
+fn files(source: &mut Source<'_>, node: &Node) -> Option<Files> {
+    let mut fields = source.fields(node, "files")?;
+    let read = fields.take("read").map(|node| text_set(source, node, "read")).unwrap_or_default();
+    let write =
+        fields.take("write").map(|node| text_set(source, node, "write")).unwrap_or_default();
+    fields.refuse_others(source);
+    Some(Files { read, write })
+}
+
+/// Writes a policy so that [`read`] reads the same.
+pub(super) fn write(policy: &Policy) -> String {
+    let mut text = "version: 1\n".to_owned();
+    if let Some(network) = &policy.network {
+        match network.allow.is_empty() {
+            true => text.push_str("network: none\n"),
+            false => {
+                text.push_str("network:\n");
+                write_list(&mut text, "  ", "allow", &network.allow);
+            }
+        }
+    }
+    if !policy.mounts.is_empty() {
+        text.push_str("mounts:\n");
+    }
+    for mount in &policy.mounts {
+        let access = if mount.access == Access::Write { "write" } else { "read" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  - source: {}", quoted(&mount.source));
+        let _ = writeln!(text, "    target: {}\n    access: {access}", quoted(&mount.target));
+    }
+    if !policy.env.is_empty() {
+        text.push_str("env:\n");
+        if !policy.env.set.is_empty() {
+            text.push_str("  set:\n");
+        }
+        for (name, value) in &policy.env.set {
+            let _ = writeln!(text, "    {name}: {}", quoted(value));
+        }
+        write_list(&mut text, "  ", "pass", &policy.env.pass);
+    }
+    write_limits(&mut text, &policy.limits);
+    if let Some(files) = &policy.files {
+        text.push_str("files:\n");
+        let _ = if files.read.is_empty() { writeln!(text, "  read: []") } else { Ok(()) };
+        write_list(&mut text, "  ", "read", &files.read);
+        write_list(&mut text, "  ", "write", &files.write);
+    }
+    if let Some(programs) = &policy.programs {
+        let _ = if programs.is_empty() { writeln!(text, "programs: []") } else { Ok(()) };
+        write_list(&mut text, "", "programs", programs);
+    }
+    text
+}
+
+fn write_limits(text: &mut String, limits: &ResourceLimits) {
+    if limits.is_empty() {
+        return;
+    }
+    text.push_str("limits:\n");
+    let timeout = limits.timeout.map(|time| format!("{}ms", time.as_millis()));
+    let rows = [
+        ("memory", limits.memory_bytes.map(|n| n.to_string())),
+        ("timeout", timeout),
+        ("processes", limits.processes.map(|n| n.to_string())),
+        ("output", limits.output_bytes.map(|n| n.to_string())),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            let _ = writeln!(text, "  {name}: {value}");
+        }
+    }
+}
+
+fn write_list(text: &mut String, indent: &str, name: &str, items: &BTreeSet<String>) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{indent}{name}:");
+    for item in items {
+        let _ = writeln!(text, "{indent}  - {}", quoted(item));
+    }
+}
+
+/// A JSON text is also a YAML text in double quotes.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = r#"version: 1
+network:
+  allow:
+    - "*.example.org"
+    - example.com:443
+mounts:
+  - source: ./data
+    target: /data
+    access: write
+env:
+  set:
+    MODE: "fast"
+  pass:
+    - TOKEN
+limits:
+  memory: 512M
+  timeout: 30s
+  processes: 64
+  output: 1M
+files:
+  read: [/usr]
+  write: [/work/out]
+programs: [git]
+"#;
+
+    #[test]
+    fn reads_everything() {
+        let read = read("belljar.yaml", FULL);
+        assert!(read.findings.is_empty(), "{:?}", read.findings);
+        assert_eq!(read.policy.limits.memory_bytes, Some(512 << 20));
+        assert_eq!(read.policy.mounts[0].access, Access::Write);
+        assert!(read.policy.env.pass.contains("TOKEN"));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let policy = read("a", FULL).policy;
+        assert_eq!(read("b", &policy.to_yaml()).policy, policy);
+        let none = Policy {
+            network: Some(Network::default()),
+            files: Some(Files::default()),
+            programs: Some(BTreeSet::new()),
+            ..Policy::default()
+        };
+        let again = read("b", &none.to_yaml());
+        assert!(again.is_valid(), "{:?} {}", again.findings, none.to_yaml());
+        assert_eq!(again.policy, none);
+    }
+
+    #[test]
+    fn an_empty_policy_says_nothing() {
+        assert_eq!(read("a", "").policy, Policy::default());
+    }
+
+    #[test]
+    fn mistakes_are_found_at_their_place() {
+        let lines = |text: &str| -> Vec<usize> {
+            read("a", text).findings.iter().map(|f| f.place.line).collect()
+        };
+        assert_eq!(lines("netwrok: none\n"), [1]);
+        assert_eq!(lines("network:\n  allow:\n    - \"https://x.org/\"\n"), [3]);
+        assert_eq!(lines("limits:\n  memory: lots\n  timeout: soon\n"), [2, 3]);
+        assert_eq!(lines("mounts:\n  - source: /x\n    target: data\n"), [2]);
+        assert_eq!(lines("mounts:\n  - source: /x\n    target: /work/a\n"), [2]);
+        assert_eq!(lines("mounts:\n  - source: /x\n    target: /a/../skill\n"), [2]);
+        assert_eq!(
+            lines("mounts:\n  - {source: /x, target: /a}\n  - {source: /y, target: /a/}\n"),
+            [3]
+        );
+        assert_eq!(lines("env:\n  pass: [A B]\n"), [2]);
+        assert_eq!(lines("version: 2\n"), [1]);
+    }
+
+    #[test]
+    fn hosts() {
+        for good in ["example.com", "*.example.com:443", "10.0.0.1:80", "[::1]:80", "localhost"] {
+            assert!(is_host(good), "{good}");
+        }
+        for bad in ["", "*", "a b", "x/y", "x:0", "x:99999", "http://x", "[x]:1", "a..b"] {
+            assert!(!is_host(bad), "{bad}");
+        }
+    }
+}

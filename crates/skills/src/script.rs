@@ -1,0 +1,240 @@
+//! Scripts and what runs them.
+//!
+//! The interpreter comes from the `#!` line, else from the extension, else from the content. Many
+//! real scripts are executable without a `#!` line, and many archives lose the execute bit, so
+//! neither is needed.
+
+use serde::{Serialize, Serializer};
+
+use crate::skill::{FileEntry, Skill};
+
+/// How much of a file is read to tell what it is.
+pub(crate) const HEAD_BYTES: u64 = 512;
+
+/// Folders that hold no scripts to run, whatever their files are.
+const NOT_SCRIPTS: [&str; 4] = ["tests", "evals", "assets", "node_modules"];
+
+/// What runs a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interpreter {
+    /// CPython.
+    Python,
+    /// A POSIX shell.
+    Sh,
+    /// Bash.
+    Bash,
+    /// Node.
+    Node,
+    /// TypeScript, by whichever runtime is there.
+    TypeScript,
+    /// Perl.
+    Perl,
+    /// Ruby.
+    Ruby,
+    /// A Linux program.
+    Elf,
+    /// Something else that a `#!` line names: the program and its arguments.
+    Other(Vec<String>),
+}
+
+impl Interpreter {
+    /// Command lines that can run the script, the best first. The script's path is to follow.
+    pub fn commands(&self) -> Vec<Vec<String>> {
+        let of = |commands: &[&[&str]]| {
+            commands
+                .iter()
+                .map(|words| words.iter().map(|word| (*word).to_owned()).collect())
+                .collect()
+        };
+        match self {
+            Interpreter::Python => of(&[&["python3"], &["python"]]),
+            Interpreter::Sh => of(&[&["sh"]]),
+            Interpreter::Bash => of(&[&["bash"]]),
+            Interpreter::Node => of(&[&["node"], &["nodejs"]]),
+            Interpreter::TypeScript => of(&[
+                &["deno", "run", "--allow-all"],
+                &["bun", "run"],
+                &["tsx"],
+                &["node", "--experimental-strip-types"],
+            ]),
+            Interpreter::Perl => of(&[&["perl"]]),
+            Interpreter::Ruby => of(&[&["ruby"]]),
+            Interpreter::Elf => vec![Vec::new()],
+            Interpreter::Other(words) => vec![words.clone()],
+        }
+    }
+
+    /// The program that usually runs such scripts.
+    pub fn usual_program(&self) -> &str {
+        match self {
+            Interpreter::Python => "python3",
+            Interpreter::Sh => "sh",
+            Interpreter::Bash => "bash",
+            Interpreter::Node => "node",
+            Interpreter::TypeScript => "deno",
+            Interpreter::Perl => "perl",
+            Interpreter::Ruby => "ruby",
+            Interpreter::Elf => "",
+            Interpreter::Other(words) => words.first().map_or("", String::as_str),
+        }
+    }
+
+    /// The word for people and for `--json`.
+    pub fn word(&self) -> &str {
+        match self {
+            Interpreter::TypeScript => "typescript",
+            Interpreter::Elf => "program",
+            other => other.usual_program(),
+        }
+    }
+}
+
+impl Serialize for Interpreter {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.word())
+    }
+}
+
+/// A script of a skill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Script {
+    /// Path in the skill.
+    pub path: String,
+    /// What runs it.
+    pub interpreter: Interpreter,
+    /// The `#!` line's command, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shebang: Option<Vec<String>>,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// Lists the skill's scripts: in `scripts/` those that a person would start, elsewhere what has a
+/// `#!` line or a script's extension.
+pub fn find_scripts(skill: &Skill) -> Vec<Script> {
+    skill
+        .regular_files()
+        .filter(|entry| is_candidate(entry))
+        .filter_map(|entry| read(skill, entry))
+        .collect()
+}
+
+/// Reads what runs one file, or nothing if it is no script.
+pub fn interpreter_of(skill: &Skill, entry: &FileEntry) -> Option<Interpreter> {
+    read(skill, entry).map(|script| script.interpreter)
+}
+
+/// Reads one file as a script, or nothing if it is none.
+pub fn read(skill: &Skill, entry: &FileEntry) -> Option<Script> {
+    let head = skill.read_start(entry, HEAD_BYTES).ok()?;
+    let shebang = shebang_of(&head);
+    let interpreter = match &shebang {
+        Some(words) => from_shebang(words)?,
+        None if head.starts_with(b"\x7fELF") => Interpreter::Elf,
+        None => from_extension(entry.extension()?)?,
+    };
+    Some(Script { path: entry.path.clone(), interpreter, shebang, size: entry.size })
+}
+
+/// Files that are never listed as scripts, though they look like some.
+fn is_candidate(entry: &FileEntry) -> bool {
+    let top = entry.path.split('/').next().unwrap_or_default();
+    let is_shared_library = entry.name().contains(".so");
+    entry.name() != "__init__.py"
+        && entry.name() != "conftest.py"
+        && !is_shared_library
+        && !NOT_SCRIPTS.contains(&top)
+}
+
+/// The words of a `#!` line; `env` and its options are taken away.
+fn shebang_of(head: &[u8]) -> Option<Vec<String>> {
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    if words.first().is_some_and(|first| first.rsplit('/').next() == Some("env")) {
+        words.remove(0);
+        let is_setting = |word: &str| word.starts_with('-') || word.contains('=');
+        while words.first().is_some_and(|word| is_setting(word)) {
+            words.remove(0);
+        }
+    }
+    (!words.is_empty()).then(|| words.into_iter().map(str::to_owned).collect())
+}
+
+fn from_shebang(words: &[String]) -> Option<Interpreter> {
+    let program = words.first()?;
+    if words.len() > 1 {
+        return Some(Interpreter::Other(words.to_vec()));
+    }
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    Some(match letters {
+        "python" => Interpreter::Python,
+        "sh" | "dash" | "ash" => Interpreter::Sh,
+        "bash" => Interpreter::Bash,
+        "node" | "nodejs" => Interpreter::Node,
+        "perl" => Interpreter::Perl,
+        "ruby" => Interpreter::Ruby,
+        _ => Interpreter::Other(words.to_vec()),
+    })
+}
+
+fn from_extension(extension: &str) -> Option<Interpreter> {
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "py" => Interpreter::Python,
+        "sh" | "bash" => Interpreter::Bash,
+        "js" | "mjs" | "cjs" => Interpreter::Node,
+        "ts" | "mts" => Interpreter::TypeScript,
+        "pl" => Interpreter::Perl,
+        "rb" => Interpreter::Ruby,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::SkillBuilder;
+
+    fn interpreter(path: &str, content: &str) -> Option<Interpreter> {
+        let skill = SkillBuilder::new("a").file(path, content).load();
+        interpreter_of(&skill, skill.find_file(path).unwrap())
+    }
+
+    #[test]
+    fn the_shebang_comes_first() {
+        assert_eq!(interpreter("scripts/a.py", "#!/bin/bash\n"), Some(Interpreter::Bash));
+        assert_eq!(
+            interpreter("scripts/a", "#!/usr/bin/env python3.12\n"),
+            Some(Interpreter::Python)
+        );
+        assert_eq!(interpreter("scripts/a", "#! /usr/bin/python\r\n"), Some(Interpreter::Python));
+        let uv = ["uv", "run", "--script"].map(str::to_owned).to_vec();
+        assert_eq!(
+            interpreter("scripts/a.py", "#!/usr/bin/env -S uv run --script\n"),
+            Some(Interpreter::Other(uv))
+        );
+    }
+
+    #[test]
+    fn then_the_content_and_the_extension() {
+        assert_eq!(interpreter("scripts/a.py", "print()"), Some(Interpreter::Python));
+        assert_eq!(interpreter("scripts/a.mjs", ""), Some(Interpreter::Node));
+        assert_eq!(interpreter("scripts/a", "\u{7f}ELF..."), Some(Interpreter::Elf));
+        assert_eq!(interpreter("scripts/a.txt", "words"), None);
+        assert_eq!(interpreter("scripts/.py", ""), None);
+    }
+
+    #[test]
+    fn packages_and_tests_are_not_listed() {
+        let skill = SkillBuilder::new("a")
+            .file("scripts/__init__.py", "")
+            .file("scripts/go.py", "")
+            .file("tests/t.py", "")
+            .file("lib/tool.sh", "")
+            .load();
+        let paths: Vec<String> =
+            find_scripts(&skill).into_iter().map(|script| script.path).collect();
+        assert_eq!(paths, ["lib/tool.sh", "scripts/go.py"]);
+    }
+}
