@@ -9,4 +9,5 @@
 pub mod epoll;
 pub mod eventfd;
 pub mod pipe;
+pub mod poll;
 pub mod timerfd;

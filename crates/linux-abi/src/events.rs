@@ -59,3 +59,29 @@ pub mod epoll {
     /// All of these.
     pub const PRIVATE_BITS: u32 = EXCLUSIVE | WAKEUP | ONESHOT | EDGE;
 }
+
+/// `struct pollfd`, as the guest lays it out.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct PollFd {
+    /// The descriptor; ignored if negative.
+    pub fd: i32,
+    /// What is asked for.
+    pub events: u16,
+    /// What is ready.
+    pub revents: u16,
+}
+
+/// The signal mask and its size, as `pselect6` wants them.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct SigSetArgument {
+    /// The address of the mask.
+    pub address: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
