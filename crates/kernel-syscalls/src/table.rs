@@ -81,7 +81,7 @@ syscalls! {
     stat                     [  4] () Missing;
     fstat                    [  5] () Missing;
     lstat                    [  6] () Missing;
-    poll                     [  7] () Missing;
+    poll                     [  7] (address("fds"), size("nfds"), int("timeout")) Full(wait events::poll);
     lseek                    [  8] () Missing;
     mmap                     [  9] () Missing;
     mprotect                 [ 10] () Missing;
@@ -97,7 +97,7 @@ syscalls! {
     writev                   [ 20] () Missing;
     access                   [ 21] () Missing;
     pipe                     [ 22] (out("pipefd", 8)) Full(events::pipe);
-    select                   [ 23] () Missing;
+    select                   [ 23] (int("nfds"), address("readfds"), address("writefds"), address("exceptfds"), in_out("timeout", 16)) Full(wait events::select);
     sched_yield              [ 24] () Missing;
     mremap                   [ 25] () Missing;
     msync                    [ 26] () Missing;
@@ -287,7 +287,7 @@ syscalls! {
     io_cancel                [210] () Missing;
     get_thread_area          [211] () Missing;
     lookup_dcookie           [212] () Missing;
-    epoll_create             [213] () Missing;
+    epoll_create             [213] (int("size")) Full(events::epoll_create);
     epoll_ctl_old            [214] () Missing;
     epoll_wait_old           [215] () Missing;
     remap_file_pages         [216] () Missing;
@@ -306,8 +306,8 @@ syscalls! {
     clock_getres             [229] () Missing;
     clock_nanosleep          [230] () Missing;
     exit_group               [231] () Missing;
-    epoll_wait               [232] () Missing;
-    epoll_ctl                [233] () Missing;
+    epoll_wait               [232] (fd("epfd"), out("events", 12), int("maxevents"), int("timeout")) Full(wait events::epoll_wait);
+    epoll_ctl                [233] (fd("epfd"), int("op"), fd("fd"), in_("event", 12)) Full(events::epoll_ctl);
     tgkill                   [234] () Missing;
     utimes                   [235] () Missing;
     vserver                  [236] () Missing;
@@ -344,8 +344,8 @@ syscalls! {
     readlinkat               [267] () Missing;
     fchmodat                 [268] () Missing;
     faccessat                [269] () Missing;
-    pselect6                 [270] () Missing;
-    ppoll                    [271] () Missing;
+    pselect6                 [270] (int("nfds"), address("readfds"), address("writefds"), address("exceptfds"), in_out("timeout", 16), in_("sigmask", 16)) Full(wait events::pselect6);
+    ppoll                    [271] (address("fds"), size("nfds"), in_out("tmo_p", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::ppoll);
     unshare                  [272] () Missing;
     set_robust_list          [273] () Missing;
     get_robust_list          [274] () Missing;
@@ -355,7 +355,7 @@ syscalls! {
     vmsplice                 [278] () Missing;
     move_pages               [279] () Missing;
     utimensat                [280] () Missing;
-    epoll_pwait              [281] () Missing;
+    epoll_pwait              [281] (fd("epfd"), out("events", 12), int("maxevents"), int("timeout"), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait);
     signalfd                 [282] () Missing;
     timerfd_create           [283] (int("clockid"), hex("flags")) Full(events::timerfd_create);
     eventfd                  [284] (size("initval")) Full(events::eventfd);
@@ -365,7 +365,7 @@ syscalls! {
     accept4                  [288] () Missing;
     signalfd4                [289] () Missing;
     eventfd2                 [290] (size("initval"), hex("flags")) Full(events::eventfd2);
-    epoll_create1            [291] () Missing;
+    epoll_create1            [291] (hex("flags")) Full(events::epoll_create1);
     dup3                     [292] () Missing;
     pipe2                    [293] (out("pipefd", 8), hex("flags")) Full(events::pipe2);
     inotify_init1            [294] () Missing;
@@ -427,7 +427,7 @@ syscalls! {
     pidfd_getfd              [438] () Missing;
     faccessat2               [439] () Missing;
     process_madvise          [440] () Missing;
-    epoll_pwait2             [441] () Missing;
+    epoll_pwait2             [441] (fd("epfd"), out("events", 12), int("maxevents"), in_("timeout", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait2);
     mount_setattr            [442] () Missing;
     quotactl_fd              [443] () Missing;
     landlock_create_ruleset  [444] () Missing;

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use linux_abi::signals::SigSet;
-use linux_abi::{Interrupted, WaitResult};
+use linux_abi::{Errno, Interrupted, WaitResult};
 
 use crate::Thread;
 
@@ -20,8 +20,9 @@ impl Thread {
 
     /// Runs a call under another mask, as `ppoll`, `pselect`, `epoll_pwait` and `sigsuspend` do.
     ///
-    /// If a signal ends the call, the mask stays until that signal is delivered: its handler runs
-    /// under it, and returns to the old one. In all other cases the old one is back at once.
+    /// If a signal ends the call, also one that answers it with `EINTR` for good, the mask stays
+    /// until that signal is delivered: its handler runs under it, and returns to the old one. In
+    /// all other cases the old one is back at once.
     pub async fn with_mask<T>(
         &self,
         mask: Option<SigSet>,
@@ -31,7 +32,7 @@ impl Thread {
         self.saved_mask.set(Some(self.mask()));
         self.set_mask(mask);
         let result = call.await;
-        if !matches!(result, Err(Interrupted::Signal(_))) {
+        if !matches!(result, Err(Interrupted::Signal(_) | Interrupted::Errno(Errno::EINTR))) {
             self.restore_mask();
         }
         result
