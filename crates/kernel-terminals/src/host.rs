@@ -1,0 +1,165 @@
+//! The terminal that the sandbox itself was started on.
+//!
+//! The host's terminal is in raw mode: our line discipline does the editing, so that `^C` is a
+//! signal to the guest's foreground group and not to us.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::{Rc, Weak};
+
+use host_sys::{errno_of, rustix};
+use kernel_core::host_events::{HostEvents, Watch};
+use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
+use linux_abi::terminals::{PacketStatus, WindowSize};
+use linux_abi::{Errno, SysResult};
+
+use crate::driver::Driver;
+use crate::terminal::Terminal;
+
+/// How much output waits for a host terminal that is slower than the guest.
+const OUTPUT_LIMIT: usize = 64 << 10;
+
+/// How much is read from the host at a time.
+const READ_CHUNK: usize = 4096;
+
+/// The driver of a host terminal.
+pub(crate) struct HostLine {
+    host: OwnedFd,
+    output: RefCell<VecDeque<u8>>,
+    /// The host may have input that was not read. Its events tell of changes only.
+    may_have_input: Cell<bool>,
+    is_reading: Cell<bool>,
+    terminal: RefCell<Weak<Terminal>>,
+    watch: RefCell<Option<(Watch, Registration)>>,
+}
+
+impl HostLine {
+    pub(crate) fn new(host: OwnedFd) -> Rc<Self> {
+        Rc::new(Self {
+            host,
+            output: RefCell::default(),
+            may_have_input: Cell::new(true),
+            is_reading: Cell::default(),
+            terminal: RefCell::default(),
+            watch: RefCell::default(),
+        })
+    }
+
+    /// Connects the two directions: `terminal` has this line as its driver.
+    pub(crate) fn connect(
+        self: &Rc<Self>,
+        terminal: &Rc<Terminal>,
+        events: &HostEvents,
+    ) -> SysResult {
+        *self.terminal.borrow_mut() = Rc::downgrade(terminal);
+        terminal.resize(self.size()?);
+        let queue = WaitQueue::new();
+        let watch = events.watch(self.host.as_fd(), queue.clone())?;
+        let this: Weak<Self> = Rc::downgrade(self);
+        let registration = queue.observe(PollEvents::READABLE | PollEvents::WRITABLE, this);
+        *self.watch.borrow_mut() = Some((watch, registration));
+        Ok(())
+    }
+
+    fn size(&self) -> SysResult<WindowSize> {
+        let size = rustix::termios::tcgetwinsize(&self.host).map_err(errno_of)?;
+        Ok(WindowSize {
+            rows: size.ws_row,
+            columns: size.ws_col,
+            width: size.ws_xpixel,
+            height: size.ws_ypixel,
+        })
+    }
+
+    /// Brings what the host has to the terminal, as far as that has room.
+    fn read_host(&self) {
+        let Some(terminal) = self.terminal.borrow().upgrade() else { return };
+        // Feeding the terminal may make room, which would come back here.
+        if self.is_reading.replace(true) {
+            return;
+        }
+        let mut bytes = [0; READ_CHUNK];
+        while self.may_have_input.get() {
+            let room = terminal.input_room().min(READ_CHUNK);
+            let Some(buffer) = bytes.get_mut(..room).filter(|buffer| !buffer.is_empty()) else {
+                break;
+            };
+            match rustix::io::read(&self.host, &mut *buffer) {
+                Ok(n) if n > 0 => _ = terminal.feed(buffer.get(..n).unwrap_or_default()),
+                Err(rustix::io::Errno::AGAIN) => self.may_have_input.set(false),
+                Err(rustix::io::Errno::INTR) => {}
+                // Nothing, or an error: the host's terminal is gone.
+                Ok(_) | Err(_) => {
+                    self.may_have_input.set(false);
+                    terminal.hang_up();
+                }
+            }
+        }
+        self.is_reading.set(false);
+    }
+
+    /// Shows what waits, as far as the host takes it.
+    fn write_host(&self) -> SysResult {
+        let mut output = self.output.borrow_mut();
+        while !output.is_empty() {
+            let (front, _) = output.as_slices();
+            match rustix::io::write(&self.host, front) {
+                Ok(n) => drop(output.drain(..n)),
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => {
+                    output.clear();
+                    return Err(Errno::EIO);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Observer for HostLine {
+    fn notify(&self, events: PollEvents) {
+        if events.intersects(PollEvents::WRITABLE) && !self.output.borrow().is_empty() {
+            // A host terminal that cannot be written is gone; reading finds out.
+            let _ = self.write_host();
+            if let Some(terminal) = self.terminal.borrow().upgrade() {
+                terminal.output_drained();
+            }
+        }
+        if events.intersects(PollEvents::READABLE | PollEvents::ALWAYS) {
+            self.may_have_input.set(true);
+            self.read_host();
+        }
+    }
+}
+
+impl Driver for HostLine {
+    fn room(&self) -> usize {
+        OUTPUT_LIMIT.saturating_sub(self.output.borrow().len())
+    }
+
+    fn put(&self, bytes: &[u8]) -> SysResult<()> {
+        self.output.borrow_mut().extend(bytes);
+        self.write_host()
+    }
+
+    fn flush_output(&self) {
+        self.output.borrow_mut().clear();
+        let _ = rustix::termios::tcflush(&self.host, rustix::termios::QueueSelector::OFlush);
+    }
+
+    fn tell(&self, _status: PacketStatus) {}
+
+    fn flush_input(&self) {
+        let _ = rustix::termios::tcflush(&self.host, rustix::termios::QueueSelector::IFlush);
+    }
+
+    fn input_drained(&self) {
+        if self.may_have_input.get() {
+            self.read_host();
+        }
+    }
+
+    fn users_changed(&self, _n_open: usize) {}
+}
