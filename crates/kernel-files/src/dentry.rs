@@ -224,6 +224,20 @@ impl Dentry {
     }
 }
 
+impl Drop for Dentry {
+    /// Lets go of the parents in a loop: a guest can make a chain of directories that is longer
+    /// than the stack is deep.
+    fn drop(&mut self) {
+        let mut parent = self.place.get_mut().parent.take();
+        while let Some(dentry) = parent {
+            parent = match Rc::into_inner(dentry) {
+                Some(mut dentry) => dentry.place.get_mut().parent.take(),
+                None => None,
+            };
+        }
+    }
+}
+
 /// Puts a new dentry on the list of those that the sweep may forget, and sweeps a little if the
 /// list is long.
 fn remember(dentry: &Rc<Dentry>) {

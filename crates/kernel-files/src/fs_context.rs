@@ -93,7 +93,7 @@ impl FsContext {
         *self.namespace.borrow_mut() = copy;
     }
 
-    /// Who opens devices and FIFOs.
+    /// Who opens devices.
     pub fn special(&self) -> &Rc<SpecialFiles> {
         &self.special
     }

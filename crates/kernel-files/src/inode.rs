@@ -73,9 +73,6 @@ pub trait Inode: Any {
     /// This inode as its own type.
     fn as_any(&self) -> &dyn Any;
 
-    /// The file system it belongs to.
-    fn file_system(&self) -> Rc<dyn FileSystem>;
-
     /// What kind of file it is. Never changes.
     fn kind(&self) -> FileKind;
 

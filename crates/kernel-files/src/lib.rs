@@ -13,6 +13,7 @@
 pub mod attachments;
 pub mod dentry;
 pub mod descriptors;
+pub mod device_numbers;
 pub mod directory_file;
 pub mod fs_context;
 pub mod inode;
@@ -24,7 +25,9 @@ pub mod operations;
 pub mod permission;
 pub mod regular_file;
 pub mod special;
+pub mod tmpfs;
 pub mod walk;
+pub mod xattr_map;
 
 pub use descriptors::FdTable;
 pub use fs_context::{Access, FsContext};

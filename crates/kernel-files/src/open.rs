@@ -28,15 +28,33 @@ pub struct OpenHow {
     pub resolve: ResolveFlags,
 }
 
+/// What opening a path led to.
+pub enum Opened {
+    /// An open file.
+    File(Rc<OpenFile>),
+    /// A FIFO, which may have to wait for its other end. The caller, who knows pipes, finds the
+    /// pipe with the inode's attachments and makes the open file.
+    Fifo(Location),
+}
+
+impl Opened {
+    /// The open file, for those who do not wait; `ENXIO` for a FIFO.
+    pub fn into_file(self) -> SysResult<Rc<OpenFile>> {
+        match self {
+            Self::File(file) => Ok(file),
+            Self::Fifo(_) => Err(Errno::ENXIO),
+        }
+    }
+}
+
 /// Opens the file that `path` names, from `start` if it is relative, and makes it if that is
-/// asked for. If the file has to wait for somebody (a FIFO for its other end), the caller repeats
-/// [`FileOps::finish_open`] before it hands the file out.
+/// asked for.
 pub fn open(
     access: &Access<'_>,
     start: &Location,
     path: &[u8],
     how: &OpenHow,
-) -> SysResult<Rc<OpenFile>> {
+) -> SysResult<Opened> {
     let flags = how.flags;
     let keeps_link =
         flags.contains(OpenFlags::NOFOLLOW) || flags.contains(OpenFlags::CREAT | OpenFlags::EXCL);
@@ -52,7 +70,7 @@ pub fn open(
     open_location(access, &location, flags, Fresh::No)
 }
 
-fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult<Rc<OpenFile>> {
+fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult<Opened> {
     let flags = how.flags;
     // A path that can only be a directory cannot be made by `open`.
     if found.has_trailing_slash {
@@ -73,11 +91,7 @@ fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult
 }
 
 /// Makes a file without a name in `directory` (`O_TMPFILE`).
-fn open_unnamed(
-    access: &Access<'_>,
-    directory: &Location,
-    how: &OpenHow,
-) -> SysResult<Rc<OpenFile>> {
+fn open_unnamed(access: &Access<'_>, directory: &Location, how: &OpenHow) -> SysResult<Opened> {
     let parent = directory.inode()?;
     let names = parent.directory().ok_or(Errno::ENOTDIR)?;
     directory.check_writable()?;
@@ -106,7 +120,7 @@ pub fn open_location(
     location: &Location,
     flags: OpenFlags,
     fresh: Fresh,
-) -> SysResult<Rc<OpenFile>> {
+) -> SysResult<Opened> {
     let inode = location.inode()?;
     let kind = inode.kind();
     if flags.contains(OpenFlags::DIRECTORY)
@@ -117,9 +131,12 @@ pub fn open_location(
     }
     if flags.contains(OpenFlags::PATH) {
         let shown = flags & (OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
-        return Ok(OpenFile::at(Rc::new(PathOnly), shown, location.clone()));
+        return Ok(Opened::File(OpenFile::at(Rc::new(PathOnly), shown, location.clone())));
     }
     check_open(access, location, flags, fresh)?;
+    if kind == FileKind::Fifo {
+        return Ok(Opened::Fifo(location.clone()));
+    }
     let request =
         OpenRequest { flags, credentials: access.credentials, caller: access.caller, location };
     if let Some(content) = inode.content() {
@@ -130,7 +147,7 @@ pub fn open_location(
     }
     let ops = make_ops(access, inode, &request)?;
     ops.check_flags(flags)?;
-    Ok(OpenFile::at(ops, flags.as_shown(), location.clone()))
+    Ok(Opened::File(OpenFile::at(ops, flags.as_shown(), location.clone())))
 }
 
 fn check_open(
@@ -188,7 +205,7 @@ fn make_ops(
             Ok(Rc::new(RegularFile::new(Rc::clone(inode))))
         }
         FileKind::Directory => Ok(Rc::new(DirectoryFile::new(Rc::clone(inode)))),
-        FileKind::Fifo | FileKind::CharacterDevice | FileKind::BlockDevice => {
+        FileKind::CharacterDevice | FileKind::BlockDevice => {
             access.fs.special().open(inode, request)
         }
         _ => Err(Errno::ENXIO),

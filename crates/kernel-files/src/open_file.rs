@@ -89,13 +89,6 @@ pub trait FileOps: Any {
         Metadata::anonymous(FileKind::Anonymous, 0)
     }
 
-    /// The last step of `open`, for files that wait for somebody, as a FIFO does for its other
-    /// end: `EAGAIN` until that has come; the [`queue`](Self::queue) tells when to ask again.
-    fn finish_open(&self, file: &OpenFile) -> SysResult<()> {
-        let _ = file;
-        Ok(())
-    }
-
     /// Opens the same thing once more, as by opening `/proc/self/fd/N` of a file without a path.
     fn reopen(&self, flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {
         let _ = flags;

@@ -1,7 +1,7 @@
-//! Files whose objects live in other crates: devices and FIFOs.
+//! Devices, whose objects mostly live in other crates.
 //!
-//! A node in a directory says only "character device 5:2" or "FIFO". What that means is registered
-//! here when the kernel starts.
+//! A node in a directory says only "character device 5:2". What that means is registered here when
+//! the kernel starts.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,21 +19,12 @@ pub trait Device {
     fn open(&self, device: DeviceNumber, request: &OpenRequest<'_>) -> SysResult<Rc<dyn FileOps>>;
 }
 
-/// Opens FIFOs. Implemented by the crate that has pipes.
-pub trait FifoOpener {
-    /// The object behind a new open file of a FIFO. The pipe itself is kept with the inode's
-    /// attachments. The end counts as open from now on; if it has to wait for the other end,
-    /// [`FileOps::finish_open`] says `EAGAIN` until that has come.
-    fn open(&self, inode: &Rc<dyn Inode>, request: &OpenRequest<'_>) -> SysResult<Rc<dyn FileOps>>;
-}
-
-/// Who opens devices and FIFOs.
+/// Who opens devices.
 #[derive(Default)]
 pub struct SpecialFiles {
     devices: RefCell<HashMap<DeviceNumber, Rc<dyn Device>>>,
     /// For a whole major number, such as the slaves of pseudo terminals.
     majors: RefCell<HashMap<u32, Rc<dyn Device>>>,
-    fifos: RefCell<Option<Rc<dyn FifoOpener>>>,
 }
 
 impl SpecialFiles {
@@ -52,22 +43,13 @@ impl SpecialFiles {
         self.majors.borrow_mut().insert(major, device);
     }
 
-    /// From now on `opener` opens FIFOs.
-    pub fn register_fifos(&self, opener: Rc<dyn FifoOpener>) {
-        *self.fifos.borrow_mut() = Some(opener);
-    }
-
-    /// Opens a device node or a FIFO; `ENXIO` if there is nothing behind it.
+    /// Opens a device node; `ENXIO` if there is nothing behind it.
     pub fn open(
         &self,
         inode: &Rc<dyn Inode>,
         request: &OpenRequest<'_>,
     ) -> SysResult<Rc<dyn FileOps>> {
         match inode.kind() {
-            FileKind::Fifo => {
-                let opener = self.fifos.borrow().clone().ok_or(Errno::ENXIO)?;
-                opener.open(inode, request)
-            }
             FileKind::CharacterDevice => {
                 let number = inode.metadata()?.special;
                 let device = self.devices.borrow().get(&number).cloned();

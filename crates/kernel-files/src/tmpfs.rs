@@ -1,0 +1,90 @@
+//! A file system in memory, with limits.
+//!
+//! [`Tmpfs`] is the file system, [`inode::MemoryInode`] its files, [`data::Data`] their bytes and
+//! [`space::Space`] what they may take.
+
+pub mod data;
+mod directory;
+pub mod inode;
+mod memfile;
+pub mod space;
+mod sparse;
+
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::rc::Rc;
+
+use linux_abi::SysResult;
+
+use crate::inode::{FileSystem, Inode, NewInode, NewKind};
+use crate::metadata::{DeviceNumber, FileSystemUsage};
+use inode::MemoryInode;
+use space::{PAGE, Space};
+
+pub use space::Limits;
+
+/// A file system in memory.
+pub struct Tmpfs {
+    space: Rc<Space>,
+    root: Rc<MemoryInode>,
+    options: String,
+}
+
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+impl Tmpfs {
+    /// An empty file system whose root has these permissions and this owner.
+    pub fn new(limits: Limits, mode: u32, uid: u32, gid: u32) -> Rc<Self> {
+        let space = Space::new(limits);
+        let new = NewInode { kind: NewKind::Directory, mode, uid, gid };
+        let root = MemoryInode::root(&space, &new);
+        let options = match limits.max_bytes {
+            Some(bytes) => format!("size={}k", bytes >> 10),
+            None => String::new(),
+        };
+        Rc::new(Self { space, root, options })
+    }
+
+    /// How much it may hold and holds.
+    pub fn space(&self) -> &Rc<Space> {
+        &self.space
+    }
+}
+
+impl FileSystem for Tmpfs {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn type_name(&self) -> &'static str {
+        "tmpfs"
+    }
+
+    fn device(&self) -> DeviceNumber {
+        self.space.device()
+    }
+
+    fn root(&self) -> Rc<dyn Inode> {
+        Rc::clone(&self.root) as Rc<dyn Inode>
+    }
+
+    fn usage(&self) -> SysResult<FileSystemUsage> {
+        let (n_blocks, n_free) = self.space.blocks();
+        let (n_files, n_free_files) = self.space.inodes();
+        Ok(FileSystemUsage {
+            magic: TMPFS_MAGIC,
+            block_size: PAGE,
+            n_blocks,
+            n_free,
+            n_available: n_free,
+            n_files,
+            n_free_files,
+        })
+    }
+
+    fn options(&self) -> String {
+        self.options.clone()
+    }
+}

@@ -1,0 +1,109 @@
+//! How much a memory file system may hold.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use linux_abi::{Errno, SysResult};
+
+use crate::device_numbers::allocate_device;
+use crate::metadata::DeviceNumber;
+
+/// The unit of accounting.
+pub const PAGE: u64 = 4096;
+
+/// The most that a memory file system may hold; `None` is no limit of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all files together.
+    pub max_bytes: Option<u64>,
+    /// Files.
+    pub max_inodes: Option<u64>,
+}
+
+/// What the files of one memory file system may take, and take.
+pub struct Space {
+    device: DeviceNumber,
+    max_pages: u64,
+    n_pages: Cell<u64>,
+    max_inodes: u64,
+    n_inodes: Cell<u64>,
+    next_inode: Cell<u64>,
+}
+
+impl Space {
+    /// Nothing is taken yet.
+    pub fn new(limits: Limits) -> Rc<Self> {
+        Rc::new(Self {
+            device: allocate_device(),
+            max_pages: limits.max_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(PAGE)),
+            n_pages: Cell::new(0),
+            max_inodes: limits.max_inodes.unwrap_or(u64::MAX),
+            n_inodes: Cell::new(0),
+            next_inode: Cell::new(1),
+        })
+    }
+
+    /// The device number of the file system.
+    pub fn device(&self) -> DeviceNumber {
+        self.device
+    }
+
+    /// Takes `n` pages; `ENOSPC` if there are not so many.
+    pub fn take_pages(&self, n: u64) -> SysResult<()> {
+        let taken = self.n_pages.get().saturating_add(n);
+        if taken > self.max_pages {
+            return Err(Errno::ENOSPC);
+        }
+        self.n_pages.set(taken);
+        Ok(())
+    }
+
+    /// Takes `n` pages that are in use already, whatever the limit says.
+    pub fn force_pages(&self, n: u64) {
+        self.n_pages.set(self.n_pages.get().saturating_add(n));
+    }
+
+    /// How many more pages there are.
+    pub fn free_pages(&self) -> u64 {
+        self.max_pages.saturating_sub(self.n_pages.get())
+    }
+
+    /// Gives `n` pages back.
+    pub fn give_pages(&self, n: u64) {
+        self.n_pages.set(self.n_pages.get().saturating_sub(n));
+    }
+
+    /// Takes an inode and its number; `ENOSPC` if there are none left.
+    pub fn take_inode(&self) -> SysResult<u64> {
+        if self.n_inodes.get() >= self.max_inodes {
+            return Err(Errno::ENOSPC);
+        }
+        Ok(self.force_inode())
+    }
+
+    /// Takes an inode, whatever the limit says.
+    pub fn force_inode(&self) -> u64 {
+        self.n_inodes.set(self.n_inodes.get() + 1);
+        let number = self.next_inode.get();
+        self.next_inode.set(number + 1);
+        number
+    }
+
+    /// Gives an inode back.
+    pub fn give_inode(&self) {
+        self.n_inodes.set(self.n_inodes.get().saturating_sub(1));
+    }
+
+    /// All blocks and the free ones; zeroes if there is no limit, as Linux says it.
+    pub fn blocks(&self) -> (u64, u64) {
+        if self.max_pages == u64::MAX { (0, 0) } else { (self.max_pages, self.free_pages()) }
+    }
+
+    /// All inodes and the free ones; zeroes if there is no limit.
+    pub fn inodes(&self) -> (u64, u64) {
+        if self.max_inodes == u64::MAX {
+            return (0, 0);
+        }
+        (self.max_inodes, self.max_inodes.saturating_sub(self.n_inodes.get()))
+    }
+}
