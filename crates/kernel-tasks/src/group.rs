@@ -1,10 +1,10 @@
 //! Process groups and sessions.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
+use kernel_terminals::Terminal;
 use linux_abi::Pid;
 
 use crate::Process;
@@ -15,8 +15,8 @@ pub struct Session {
     /// The session's id, which is the pid of the process that made it.
     pub sid: Pid,
     ids: IdTable,
-    /// The controlling terminal. `kernel-terminals` knows its type.
-    terminal: RefCell<Option<Rc<dyn Any>>>,
+    /// The controlling terminal.
+    terminal: RefCell<Option<Rc<Terminal>>>,
 }
 
 impl Session {
@@ -27,12 +27,12 @@ impl Session {
     }
 
     /// The controlling terminal, if there is one.
-    pub fn terminal(&self) -> Option<Rc<dyn Any>> {
+    pub fn terminal(&self) -> Option<Rc<Terminal>> {
         self.terminal.borrow().clone()
     }
 
     /// Sets or takes away the controlling terminal.
-    pub fn set_terminal(&self, terminal: Option<Rc<dyn Any>>) {
+    pub fn set_terminal(&self, terminal: Option<Rc<Terminal>>) {
         let old = std::mem::replace(&mut *self.terminal.borrow_mut(), terminal);
         drop(old);
     }

@@ -8,12 +8,14 @@ use kernel_core::host_events::HostEvents;
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::FdTable;
+use kernel_terminals::Terminals;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
 
 use crate::ids::IdTable;
 use crate::limits::Limits;
 use crate::signals::QueueLimits;
+use crate::terminal_jobs::TerminalJobs;
 use crate::thread::ThreadParts;
 use crate::{Machine, Process, ProcessGroup, Session, Thread};
 
@@ -40,6 +42,8 @@ pub struct Kernel {
     pub host_events: HostEvents,
     /// Which thread, process, group and session each number names.
     pub ids: IdTable,
+    /// The terminals.
+    pub terminals: Terminals,
     /// When the sandbox started.
     pub started: Instant,
     /// How many signals are queued for each user.
@@ -64,8 +68,13 @@ impl Kernel {
     /// first guest program (process 2) sees the same children as it would on the host, whether it
     /// reaps orphans or not.
     pub fn new(options: KernelOptions, host_events: HostEvents) -> SysResult<Rc<Self>> {
-        let kernel = Rc::new(Self {
-            timers: Timers::new(),
+        let timers = Timers::new();
+        let kernel = Rc::new_cyclic(|kernel| Self {
+            terminals: Terminals::new(
+                Rc::new(TerminalJobs { kernel: kernel.clone() }),
+                timers.clone(),
+            ),
+            timers,
             host_events,
             ids: IdTable::default(),
             started: timers::now(),

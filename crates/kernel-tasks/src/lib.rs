@@ -18,6 +18,7 @@ pub mod limits;
 pub mod machine;
 pub mod process;
 pub mod signals;
+mod terminal_jobs;
 pub mod thread;
 
 pub use group::{ProcessGroup, Session};

@@ -83,6 +83,8 @@ bitflags::bitflags! {
         const THP_DISABLED = 16;
         /// Memory may not become executable once it was writable (`PR_SET_MDWE`).
         const DENY_WRITE_EXECUTE = 32;
+        /// It has given up its session's controlling terminal for itself (`TIOCNOTTY`).
+        const LEFT_TERMINAL = 64;
     }
 }
 

@@ -36,6 +36,11 @@ impl Process {
     fn finish(self: &Rc<Self>, status: ExitStatus) {
         self.signals.forget_all(&self.kernel.queued_signals);
         self.status.set(Some(status));
+        if self.is_session_leader()
+            && let Some(terminal) = self.terminal()
+        {
+            terminal.session_ended();
+        }
         self.give_children_away();
         self.group().hang_up_if_orphaned(Some(self.pid));
         self.ended.wake(PollEvents::IN);

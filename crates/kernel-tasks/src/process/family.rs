@@ -52,6 +52,7 @@ impl Process {
         let ids = &self.kernel.ids;
         let group = ProcessGroup::new(self.pid, Session::new(self.pid, ids), ids);
         self.set_group(&group);
+        self.set_flag(Flags::LEFT_TERMINAL, false);
     }
 
     /// The process that gets the children of this one: the nearest living ancestor that said it
