@@ -1,0 +1,139 @@
+//! What the trusted kernel process and the untrusted shim agree on.
+//!
+//! A guest thread and the kernel talk through a [`Slot`] in shared memory: the thread puts a
+//! request there, the kernel puts the reply in its place. All guest processes of a sandbox share
+//! one [`Bell`], by which they wake the kernel and each other.
+//!
+//! Everything here lies in memory that a guest can write at any time. The kernel reads each value
+//! once, checks it, and believes none of it. All fields are atomics, because two processes use
+//! them at the same time.
+//!
+//! This crate has no dependency and no behaviour: the shim is built from it without cargo.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod image;
+pub mod layout;
+pub mod request;
+pub mod staging;
+
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+/// What a slot is about.
+pub mod state {
+    /// No request.
+    pub const IDLE: u32 = 0;
+    /// A request is there, and the guest spins for the reply.
+    pub const POSTED: u32 = 1;
+    /// A request is there, and the guest sleeps.
+    pub const ASLEEP: u32 = 2;
+    /// The reply is there.
+    pub const DONE: u32 = 3;
+    /// A request is there that has to wait: the guest shall not spin for it.
+    pub const PARKED: u32 = 4;
+}
+
+/// The first page of a thread's share of the channel.
+#[repr(C, align(64))]
+pub struct Slot {
+    // Line 0: request and reply, so that one round trip moves one line each way.
+    /// One of [`state`].
+    pub state: AtomicU32,
+    /// The number of the system call, or one of [`request`].
+    pub number: AtomicU32,
+    /// Request: the six arguments. Reply: see [`request::reply`].
+    pub args: [AtomicU64; 6],
+    /// Request: bit n is set if the memory of argument n is staged.
+    pub staged: AtomicU8,
+    /// Reply: not zero if this thread shall wake another one; see [`Bell::words`].
+    pub wake: AtomicU8,
+    /// Request: the lengths of the staged paths, without their zeroes.
+    pub path_lengths: [AtomicU16; 2],
+    /// Reply: which word of [`Bell::words`] to wake.
+    pub wake_word: AtomicU16,
+
+    // Line 1: written by the kernel, read by the guest.
+    /// The kernel looks at this slot by itself: no need to ring.
+    pub polled: AtomicU32,
+    /// The word of [`Bell::words`] that this thread sleeps on.
+    pub sleep_word: AtomicU32,
+    /// The number of the process's channel, for ringing.
+    pub space: AtomicU32,
+    /// The number of this slot in the channel.
+    pub index: AtomicU32,
+    /// What the thread may know of itself: see [`ids`].
+    pub ids: [AtomicU32; 8],
+    /// Signals that wait for this thread or its process, whatever the mask is.
+    pub pending: AtomicU64,
+
+    // Line 2: written by the guest, read by the kernel.
+    /// The guest's signal mask.
+    pub signal_mask: AtomicU64,
+    /// The host thread id. A claim: used only together with the process id that the host vouches
+    /// for.
+    pub host_tid: AtomicU32,
+    /// Not zero while the thread is inside a host futex call on guest memory.
+    pub in_futex: AtomicU32,
+    /// The stack pointer of the guest at its last call, for `/proc` and core notes.
+    pub stack_pointer: AtomicU64,
+}
+
+/// Indexes into [`Slot::ids`].
+pub mod ids {
+    /// `getpid`.
+    pub const PID: usize = 0;
+    /// `gettid`.
+    pub const TID: usize = 1;
+    /// `getppid`.
+    pub const PPID: usize = 2;
+    /// `getuid`.
+    pub const UID: usize = 3;
+    /// `geteuid`.
+    pub const EUID: usize = 4;
+    /// `getgid`.
+    pub const GID: usize = 5;
+    /// `getegid`.
+    pub const EGID: usize = 6;
+}
+
+/// The first page of a channel, before the slots.
+#[repr(C, align(64))]
+pub struct ChannelHeader {
+    /// Bit n: one of the 64 slots from 64 n on has a request.
+    pub groups: AtomicU64,
+    /// Bit m of word n: slot 64 n + m has a request.
+    pub slots: [AtomicU64; layout::MAX_THREADS / 64],
+}
+
+/// How the kernel is asleep.
+pub mod sleep {
+    /// It is awake, or somebody wakes it already.
+    pub const AWAKE: u32 = 0;
+    /// It sleeps in `epoll`: write to the doorbell descriptor.
+    pub const IN_EPOLL: u32 = 1;
+}
+
+/// One piece of memory that all guest processes of a sandbox share. Only hints: a guest that
+/// writes nonsense here slows its own sandbox down.
+#[repr(C, align(64))]
+pub struct Bell {
+    /// One of [`sleep`].
+    pub sleeping: AtomicU32,
+    /// The CPU on which the kernel last ran, plus one.
+    pub kernel_cpu: AtomicU32,
+    /// How long a guest spins for a reply, in 64 ticks of the time stamp counter.
+    pub spin: AtomicU32,
+    /// The same, if the kernel had to be woken first.
+    pub spin_after_wake: AtomicU32,
+    /// A call site is rewritten at its so many-th trap; 0 means never.
+    pub rewrite_after: AtomicU32,
+    unused: [u32; 11],
+    /// Bit n: one of the 64 channels from 64 n on has a request.
+    pub groups: AtomicU64,
+    unused_line: [u64; 7],
+    /// Bit m of word n: channel 64 n + m has a request.
+    pub spaces: [AtomicU64; layout::MAX_SPACES / 64],
+    /// What sleeping threads wait on. Any process of the sandbox can be asked to wake one.
+    pub words: [AtomicU32; layout::SLEEP_WORDS],
+}

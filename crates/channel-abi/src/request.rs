@@ -1,0 +1,87 @@
+//! Requests that are not system calls, and what replies mean.
+
+/// The first private number, above every Linux system call.
+pub const FIRST: u32 = 10_000;
+/// Asks for the next signal to deliver. Reply: the result is its number or 0, and a
+/// [`Delivery`] is at the start of the data area.
+pub const NEXT_SIGNAL: u32 = 10_000;
+/// A synchronous fault in guest code: signal, code, address, trap number, error code. The shim
+/// asks for signals next.
+pub const FAULT: u32 = 10_001;
+/// The shim could not do what the kernel told it to do (`fork`, `clone`, `mmap` on the host
+/// failed): the action and the negative error number.
+pub const ACTION_FAILED: u32 = 10_002;
+
+/// Where in [`Slot::args`](crate::Slot::args) the parts of a reply are.
+pub mod reply {
+    /// The result: a value, a negative error number or one of [`super::restart`].
+    pub const RESULT: usize = 0;
+    /// One of [`super::action`], with its detail above bit 8.
+    pub const ACTION: usize = 1;
+    /// How many bytes of the staged arguments 0 to 3 are to be copied out, 16 bits each.
+    pub const OUT_LOW: usize = 2;
+    /// The same for arguments 4 and 5.
+    pub const OUT_HIGH: usize = 3;
+    /// The first detail of an action.
+    pub const DETAIL: usize = 4;
+    /// The second detail of an action.
+    pub const DETAIL2: usize = 5;
+}
+
+/// What the shim has to do before the call is over. The low byte of the reply's action word.
+pub mod action {
+    /// Nothing.
+    pub const NONE: u64 = 0;
+    /// Fork the host process. Two descriptors, channel and socket, are on the socket.
+    pub const FORK: u64 = 1;
+    /// Play the `vfork` child.
+    pub const VFORK: u64 = 2;
+    /// Start a host thread in the slot that the detail names.
+    pub const THREAD: u64 = 3;
+    /// The program goes on in another host process: end this one, or go back to being the parent
+    /// of a `vfork`.
+    pub const LEAVE: u64 = 4;
+    /// End this thread.
+    pub const EXIT_THREAD: u64 = 5;
+    /// Map a file. Bits 8 to 15: its place in the file cache; bit 16: it is new and its
+    /// descriptor is on the socket. First detail: flags to add to the mapping's.
+    pub const MAP: u64 = 6;
+    /// Read a file: as `MAP`; first detail: the offset in the file; second: how many bytes.
+    pub const READ: u64 = 7;
+    /// A new descriptor is on the socket with the reply.
+    pub const FRESH: u64 = 1 << 16;
+    /// Shift of the cache index.
+    pub const INDEX_SHIFT: u32 = 8;
+}
+
+/// Results that tell the shim to run the call again, as Linux's internal error numbers do.
+pub mod restart {
+    /// Again if the handler was installed with `SA_RESTART`, else `EINTR`.
+    pub const IF_ASKED: i64 = -512;
+    /// Always again.
+    pub const ALWAYS: i64 = -513;
+    /// Again only if no handler runs, else `EINTR`.
+    pub const IF_NO_HANDLER: i64 = -514;
+    /// Through `restart_syscall` if no handler runs, else `EINTR`.
+    pub const CONTINUATION: i64 = -516;
+}
+
+/// A signal to be delivered, as the reply to [`NEXT_SIGNAL`].
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Delivery {
+    /// The handler's address.
+    pub handler: u64,
+    /// `SA_*`.
+    pub flags: u64,
+    /// The restorer's address.
+    pub restorer: u64,
+    /// Signals to block during the handler.
+    pub mask: u64,
+    /// The mask to restore after the handler.
+    pub old_mask: u64,
+    /// `siginfo_t`.
+    pub info: [u64; 16],
+    /// For faults: the trap number, the error code and the address, for the guest's frame.
+    pub trap: [u64; 3],
+}

@@ -1,0 +1,109 @@
+//! Starts the zygote and orders host processes from it.
+
+#![expect(unsafe_code, reason = "forks and executes a program with chosen descriptors")]
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use channel_abi::layout::{DOORBELL_FD, SOCKET_FD};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+
+use crate::bell::SharedBell;
+use crate::channel::Channel;
+use crate::host_process::{HostProcess, send, socket_pair};
+use crate::shim;
+use crate::staging::StagingTable;
+
+/// The zygote of one sandbox.
+#[derive(Debug)]
+pub struct Zygote {
+    socket: OwnedFd,
+}
+
+impl Zygote {
+    /// Executes the zygote. The calling process must have one thread only.
+    pub fn start(
+        bell: &SharedBell,
+        table: &StagingTable,
+        doorbell: BorrowedFd<'_>,
+    ) -> Result<Self, Errno> {
+        let program = program_file()?;
+        let null = rustix::fs::open(
+            "/dev/null",
+            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )?;
+        let (ours, theirs) = socket_pair()?;
+        // SAFETY: the child of a process with one thread may do anything; it only rearranges its
+        // descriptors and executes another program.
+        match unsafe { libc::fork() } {
+            0 => become_zygote(&program, &null, &theirs, doorbell),
+            -1 => return Err(Errno::AGAIN),
+            _ => {}
+        }
+        let length = table.filter_length() as u64;
+        send(ours.as_fd(), [length, 0], &[bell.file(), table.file()])?;
+        Ok(Self { socket: ours })
+    }
+
+    /// Orders a host process that talks through `channel`. It waits for a program.
+    pub fn spawn(&self, channel: &Channel) -> Result<HostProcess, Errno> {
+        let (ours, theirs) = socket_pair()?;
+        send(self.socket.as_fd(), [0, 0], &[channel.file(), theirs.as_fd()])?;
+        Ok(HostProcess::new(ours))
+    }
+}
+
+/// The shim as an executable file without a name.
+fn program_file() -> Result<OwnedFd, Errno> {
+    let file = rustix::fs::memfd_create("belljar-shim", MemfdFlags::CLOEXEC)?;
+    let mut rest = shim::PROGRAM;
+    while !rest.is_empty() {
+        let n = rustix::io::write(&file, rest)?;
+        rest = rest.get(n..).unwrap_or_default();
+    }
+    Ok(file)
+}
+
+/// In the child: keeps the socket and the doorbell, and nothing else of ours.
+fn become_zygote(
+    program: &OwnedFd,
+    null: &OwnedFd,
+    socket: &OwnedFd,
+    doorbell: BorrowedFd<'_>,
+) -> ! {
+    /// Above every descriptor that is put in place.
+    const SAFE: i32 = 10;
+    let high = |fd: i32| {
+        // SAFETY: like all calls below, a plain system call on descriptors of this process; none
+        // touches memory of ours but for reading constants.
+        unsafe { libc::fcntl(fd, libc::F_DUPFD, SAFE) }
+    };
+    let (program, null) = (high(program.as_raw_fd()), high(null.as_raw_fd()));
+    let (socket, doorbell) = (high(socket.as_raw_fd()), high(doorbell.as_raw_fd()));
+    for (from, to) in
+        [(null, 0), (null, 1), (null, 2), (socket, SOCKET_FD), (doorbell, DOORBELL_FD)]
+    {
+        // SAFETY: as above.
+        unsafe { libc::dup2(from, to) };
+    }
+    // SAFETY: as above.
+    unsafe { libc::fcntl(program, libc::F_SETFD, libc::FD_CLOEXEC) };
+    for fd in [null, socket, doorbell] {
+        // SAFETY: as above.
+        unsafe { libc::close(fd) };
+    }
+    // What is left is closed on execution: every descriptor of this process is close-on-exec, and
+    // this makes sure of it.
+    const CLOSE_RANGE_CLOEXEC: u32 = 4;
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_close_range, SAFE, u32::MAX, CLOSE_RANGE_CLOEXEC) };
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_close_range, DOORBELL_FD + 1, SAFE - 1, 0) };
+    let arguments = [c"belljar-guest".as_ptr(), std::ptr::null()];
+    let environment = [std::ptr::null()];
+    // SAFETY: both lists end with a null pointer.
+    unsafe { libc::fexecve(program, arguments.as_ptr(), environment.as_ptr()) };
+    // SAFETY: ends the child without running anything of the parent's.
+    unsafe { libc::_exit(127) }
+}

@@ -1,0 +1,135 @@
+//! Requests to the kernel process.
+
+#![expect(unsafe_code, reason = "the bell is at a fixed address")]
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use channel_abi::layout::{
+    BELL_ADDRESS, CHANNEL_ADDRESS, DOORBELL_FD, MAX_SPACES, MAX_THREADS, SLEEP_WORDS,
+};
+use channel_abi::{Bell, ChannelHeader, Slot, sleep, state};
+
+use crate::host::{self, futex, nr};
+use crate::thread::Tcb;
+use crate::usermem::address_of;
+
+/// The memory that all processes of the sandbox share.
+#[inline(always)]
+pub fn bell() -> &'static Bell {
+    // SAFETY: the zygote maps it there before any other code runs, and nobody unmaps it. All
+    // fields are atomics.
+    unsafe { &*core::ptr::with_exposed_provenance(BELL_ADDRESS as usize) }
+}
+
+fn header() -> &'static ChannelHeader {
+    // SAFETY: as for `bell`; the channel starts with its header.
+    unsafe { &*core::ptr::with_exposed_provenance(CHANNEL_ADDRESS as usize) }
+}
+
+/// Sends one request and waits for the reply. Returns its result.
+pub fn request(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
+    thread.slot().staged.store(0, Relaxed);
+    request_staged(thread, number, args)
+}
+
+/// Like [`request`], with what has been staged.
+#[inline(always)]
+pub fn request_staged(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
+    let slot = thread.slot();
+    slot.number.store(number, Relaxed);
+    for (to, from) in slot.args.iter().zip(args) {
+        to.store(from, Relaxed);
+    }
+    slot.state.swap(state::POSTED, SeqCst);
+    let woken = slot.polled.load(Relaxed) == 0 && ring(slot);
+    wait_for_reply(slot, woken);
+    if slot.wake.load(Relaxed) != 0 {
+        wake_another(slot);
+    }
+    slot.args[0].load(Relaxed).cast_signed()
+}
+
+/// The kernel asks this thread to wake another one: from this CPU no interrupt to another is
+/// needed if this thread is about to block.
+#[cold]
+fn wake_another(slot: &Slot) {
+    let word = usize::from(slot.wake_word.load(Relaxed)) % SLEEP_WORDS;
+    if let Some(word) = bell().words.get(word) {
+        host::call4(nr::FUTEX, address_of(word), futex::WAKE, u64::from(u32::MAX >> 1), 0);
+    }
+}
+
+/// Tells the kernel that this slot has a request. Returns whether the kernel had to be woken.
+#[cold]
+fn ring(slot: &Slot) -> bool {
+    let bell = bell();
+    let index = slot.index.load(Relaxed) as usize % MAX_THREADS;
+    let space = slot.space.load(Relaxed) as usize % MAX_SPACES;
+    if let Some(word) = header().slots.get(index / 64) {
+        word.fetch_or(1 << (index % 64), SeqCst);
+    }
+    header().groups.fetch_or(1 << (index / 64), SeqCst);
+    if let Some(word) = bell.spaces.get(space / 64) {
+        word.fetch_or(1 << (space % 64), SeqCst);
+    }
+    bell.groups.fetch_or(1 << (space / 64), SeqCst);
+    if bell.sleeping.load(SeqCst) == sleep::AWAKE
+        || bell.sleeping.swap(sleep::AWAKE, SeqCst) == sleep::AWAKE
+    {
+        return false; // awake, or somebody else wakes it
+    }
+    let one = 1u64;
+    host::call3(nr::WRITE, DOORBELL_FD as u64, address_of(&one), 8);
+    true
+}
+
+/// Spins while the state is `from`, for at most `limit` ticks. Returns the state then.
+#[inline(always)]
+fn spin_while(slot: &Slot, from: u32, limit: u64) -> u32 {
+    let mut end = 0;
+    loop {
+        for _ in 0..32 {
+            let now = slot.state.load(Acquire);
+            if now != from {
+                return now;
+            }
+            core::hint::spin_loop();
+        }
+        let ticks = host::ticks();
+        if end == 0 {
+            end = ticks + limit;
+        } else if ticks > end || bell().kernel_cpu.load(Relaxed) == host::this_cpu() {
+            return from;
+        }
+    }
+}
+
+fn wait_for_reply(slot: &Slot, woken: bool) {
+    let bell = bell();
+    let limit = (if woken { &bell.spin_after_wake } else { &bell.spin }).load(Relaxed);
+    // On the CPU where the kernel last ran it cannot answer before this thread gets off it.
+    let mut now = if limit == 0 || bell.kernel_cpu.load(Relaxed) == host::this_cpu() {
+        slot.state.load(Acquire)
+    } else {
+        spin_while(slot, state::POSTED, u64::from(limit) << 6)
+    };
+    while now != state::DONE {
+        match slot.state.compare_exchange(now, state::ASLEEP, SeqCst, SeqCst) {
+            Ok(_) => break,
+            Err(other) => now = other,
+        }
+    }
+    if now == state::DONE {
+        return;
+    }
+    let Some(word) = bell.words.get(slot.sleep_word.load(Relaxed) as usize % SLEEP_WORDS) else {
+        return;
+    };
+    loop {
+        let value = word.load(SeqCst);
+        if slot.state.load(Acquire) == state::DONE {
+            return;
+        }
+        host::call4(nr::FUTEX, address_of(word), futex::WAIT, u64::from(value), 0);
+    }
+}

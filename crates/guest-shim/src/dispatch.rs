@@ -1,0 +1,228 @@
+//! Every system call of the guest: answered here, run by the host, or sent to the kernel.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use channel_abi::ids;
+use channel_abi::layout::FIRST_PASSED_FD;
+use channel_abi::request::{action, reply, restart};
+
+use crate::channel::{request, request_staged};
+use crate::entry::Registers;
+use crate::host::{self, errno, nr};
+use crate::process::VDSO;
+use crate::signals::deliver;
+use crate::thread::{Tcb, tcb};
+use crate::{frame, futex, inbox, mask, memory, robust, spawn, staging};
+
+/// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "called by name from the assembly")]
+extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
+    let thread = tcb();
+    let mut number = registers.rax;
+    if let Some(id) = own_id(number) {
+        registers.rax = u64::from(thread.slot().ids[id].load(Relaxed));
+        return 0;
+    }
+    if number == nr::RT_SIGRETURN {
+        return sigreturn(thread, registers);
+    }
+    loop {
+        let result = call(thread, registers, number).unwrap_or_else(|error| error);
+        if !is_restart(result) {
+            registers.rax = result.cast_unsigned();
+            break;
+        }
+        let original = number;
+        if result == restart::CONTINUATION {
+            number = nr::RESTART_SYSCALL;
+        }
+        if !deliver(thread, registers, Some((original, result)), true) {
+            return 1;
+        }
+    }
+    if thread.deliverable() != 0 {
+        deliver(thread, registers, None, false);
+        return 1;
+    }
+    u32::from(number == nr::EXECVE || matches!(number, nr::CLONE | nr::CLONE3 | nr::VFORK))
+}
+
+fn is_restart(result: i64) -> bool {
+    matches!(
+        result,
+        restart::IF_ASKED | restart::ALWAYS | restart::IF_NO_HANDLER | restart::CONTINUATION
+    )
+}
+
+/// Calls that only tell a thread who it is.
+#[inline(always)]
+fn own_id(number: u64) -> Option<usize> {
+    match number {
+        nr::GETPID => Some(ids::PID),
+        nr::GETTID => Some(ids::TID),
+        nr::GETPPID => Some(ids::PPID),
+        nr::GETUID => Some(ids::UID),
+        nr::GETEUID => Some(ids::EUID),
+        nr::GETGID => Some(ids::GID),
+        nr::GETEGID => Some(ids::EGID),
+        _ => None,
+    }
+}
+
+fn sigreturn(thread: &Tcb, registers: &mut Registers) -> u32 {
+    const SIGSEGV: u64 = 11;
+    const SI_KERNEL: u64 = 128;
+    let bad_frame = frame::sigreturn(thread, registers).is_err();
+    if bad_frame {
+        request(thread, channel_abi::request::FAULT, [SIGSEGV, SI_KERNEL, 0, 0, 0, 0]);
+    }
+    deliver(thread, registers, None, bad_frame);
+    1
+}
+
+fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
+    let r = &*registers;
+    match number {
+        nr::RT_SIGPROCMASK => mask::rt_sigprocmask(thread, r.rdi, r.rsi, r.rdx, r.r10),
+        nr::SIGALTSTACK => mask::sigaltstack(thread, r),
+        nr::FUTEX if futex::is_for_host(r.rsi) => Ok(futex::futex(thread, r)),
+        nr::SCHED_YIELD => Ok(host::call3(number, 0, 0, 0)),
+        nr::MMAP => memory::mmap(thread, r),
+        nr::MUNMAP | nr::MPROTECT | nr::MADVISE | nr::MSYNC | nr::MINCORE => {
+            memory::on_range(number, r)
+        }
+        nr::MREMAP => memory::mremap(r),
+        nr::BRK => Ok(memory::brk(r.rdi)),
+        nr::SHMAT => shmat(thread, r),
+        nr::CLOCK_GETTIME if is_own_cpu_clock(r.rdi) => Ok(host::call3(number, r.rdi, r.rsi, 0)),
+        nr::ARCH_PRCTL => arch_prctl(r),
+        nr::SET_TID_ADDRESS => {
+            thread.clear_tid.set(r.rdi);
+            Ok(i64::from(thread.slot().ids[ids::TID].load(Relaxed)))
+        }
+        nr::SET_ROBUST_LIST => {
+            const HEAD_SIZE: u64 = 24;
+            if r.rsi != HEAD_SIZE {
+                return Err(errno::EINVAL);
+            }
+            thread.robust_list.set(r.rdi);
+            Ok(0)
+        }
+        // glibc does without; the host cannot serve it, because it would compare host CPU state
+        // with guest memory behind our back.
+        nr::RSEQ => Err(errno::ENOSYS),
+        nr::CLONE | nr::CLONE3 | nr::FORK | nr::VFORK => {
+            Ok(spawn::clone(thread, registers, number))
+        }
+        nr::EXIT | nr::EXIT_GROUP => {
+            if thread.vfork.get().is_none() {
+                robust::abandon_locks(thread);
+            }
+            forward(thread, registers, number)
+        }
+        _ => forward(thread, registers, number),
+    }
+}
+
+/// Sends the call to the kernel with what its arguments point to, and does what the reply says.
+fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
+    let r = &*registers;
+    let args = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
+    let Ok(short) = u32::try_from(number) else { return Err(errno::ENOSYS) };
+    let result = match staging::entry(number) {
+        Some(entry) if entry.any != 0 => {
+            let staged = staging::stage(thread, entry, &args);
+            let result = request_staged(thread, short, args);
+            staging::copy_out(thread, &staged, &args)?;
+            result
+        }
+        Some(_) => request(thread, short, args),
+        None => return Err(errno::ENOSYS),
+    };
+    let word = thread.slot().args[reply::ACTION].load(Relaxed);
+    match word & 0xff {
+        action::NONE => Ok(result),
+        action::LEAVE => Ok(spawn::leave(thread, registers)),
+        action::EXIT_THREAD => spawn::exit_thread(thread),
+        action::READ => read_file(thread, args[1], word),
+        _ => Ok(result),
+    }
+}
+
+/// The kernel passed a file and told where to read: the data goes straight to the guest.
+fn read_file(thread: &Tcb, buffer: u64, word: u64) -> Result<i64, i64> {
+    let slot = thread.slot();
+    let offset = slot.args[reply::DETAIL].load(Relaxed);
+    let detail = slot.args[reply::DETAIL2].load(Relaxed);
+    let (length, message) = (detail >> 32, detail & 0xffff_ffff);
+    memory::check_range(buffer, length).map_err(|_| errno::EFAULT)?;
+    inbox::LOCK.lock();
+    let file = inbox::file((word >> action::INDEX_SHIFT & 0xff) as usize, message);
+    let result = if file < FIRST_PASSED_FD {
+        errno::EFAULT
+    } else {
+        host::call4(nr::PREAD64, file.cast_unsigned().into(), buffer, length, offset)
+    };
+    inbox::LOCK.unlock();
+    Ok(result)
+}
+
+/// `shmat(id, address, flags)`: the kernel names the segment and its length.
+fn shmat(thread: &Tcb, registers: &Registers) -> Result<i64, i64> {
+    const SHM_RDONLY: u64 = 0o10000;
+    const SHM_RND: u64 = 0o20000;
+    const SHM_REMAP: u64 = 0o40000;
+    const SHM_EXEC: u64 = 0o100000;
+    const PAGE: u64 = 4096;
+    let (id, wanted, flags) = (registers.rdi, registers.rsi, registers.rdx);
+    let address = if flags & SHM_RND != 0 { wanted & !(PAGE - 1) } else { wanted };
+    if address % PAGE != 0 {
+        return Err(errno::EINVAL);
+    }
+    let mut protection =
+        if flags & SHM_RDONLY != 0 { host::map::READ } else { host::map::READ_WRITE };
+    if flags & SHM_EXEC != 0 {
+        protection |= 4;
+    }
+    memory::map_file(thread, nr::SHMAT as u32, [id, address, flags, 0, 0, 0], |file, length| {
+        if memory::check_range(address, length).is_err() {
+            return errno::EINVAL;
+        }
+        let fixed = match address {
+            0 => 0,
+            _ if flags & SHM_REMAP != 0 => host::map::FIXED,
+            _ => host::map::FIXED_NOREPLACE,
+        };
+        match host::mmap(address, length, protection, host::map::SHARED | fixed, file.into(), 0) {
+            -17 => errno::EINVAL, // the place is taken
+            result => result,
+        }
+    })
+}
+
+/// The CPU-time clocks of the calling process and thread: the host keeps them.
+fn is_own_cpu_clock(clock: u64) -> bool {
+    matches!(clock as u32, 2 | 3)
+}
+
+fn arch_prctl(r: &Registers) -> Result<i64, i64> {
+    const SET_FS: u64 = 0x1002;
+    const GET_FS: u64 = 0x1003;
+    match r.rdi {
+        SET_FS if r.rsi >= 1 << 47 => Err(errno::EPERM),
+        SET_FS => {
+            host::set_fs_base(r.rsi);
+            Ok(0)
+        }
+        GET_FS => crate::usermem::put(r.rsi, &host::fs_base()).map(|()| 0),
+        // GS is the shim's; CET, AMX and LAM are not offered.
+        _ => Err(errno::EINVAL),
+    }
+}
+
+/// Whether an address is in the host's vDSO, which is never rewritten.
+pub fn in_vdso(address: u64) -> bool {
+    const VDSO_SIZE: u64 = 4 * 4096;
+    address.wrapping_sub(VDSO.load(Relaxed)) < VDSO_SIZE
+}

@@ -1,0 +1,43 @@
+//! The shim: the part of Belljar that lives inside every guest process.
+//!
+//! It is executed once per sandbox as the *zygote*, which forks a host process for every guest
+//! program ([`zygote`]). In such a process it receives every system call of the guest
+//! ([`entry`], [`dispatch`]), answers what it can, lets the host do what the filter allows, and
+//! sends the rest to the kernel process ([`channel`]).
+//!
+//! It holds no secret and is not trusted: guest code can read, write and jump into all of it.
+//! What confines a guest is the seccomp filter and the kernel process. Unsafe code here is about
+//! not crashing a well-behaved guest; a hostile one harms itself only.
+//!
+//! The shim has no heap, no thread-local storage and uses no vector registers, because these
+//! hold the guest's values all the time. Its state per thread is a [`thread::Tcb`], found through
+//! the GS base; its state per process is in [`process`].
+
+#![no_std]
+#![no_main]
+
+mod channel;
+mod dispatch;
+mod entry;
+mod frame;
+mod futex;
+mod host;
+mod inbox;
+mod libc;
+mod mask;
+mod memory;
+mod process;
+mod rewrite;
+mod robust;
+mod signals;
+mod spawn;
+mod staging;
+mod thread;
+mod usermem;
+mod zygote;
+
+/// A bug of ours. The kernel sees the process end and reports it.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    host::exit_group(host::SHIM_PANIC)
+}

@@ -1,0 +1,102 @@
+//! Copies what a call's arguments point to into the channel, and the answer back.
+
+#![expect(unsafe_code, reason = "the staging table is at a fixed address")]
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use channel_abi::layout::{DATA_SIZE, STAGING_ADDRESS};
+use channel_abi::request::reply;
+use channel_abi::staging::{CALLS, Entry, MAX_PATH, MAX_PIECE, Part, kind, next};
+
+use crate::thread::Tcb;
+use crate::usermem;
+
+/// The staging of one call; `None` for numbers that no call has.
+pub fn entry(number: u64) -> Option<&'static Entry> {
+    // SAFETY: the zygote maps the table there, read-only, before any other code runs.
+    let table: &'static [Entry; CALLS] =
+        unsafe { &*core::ptr::with_exposed_provenance(STAGING_ADDRESS as usize) };
+    table.get(usize::try_from(number).ok()?)
+}
+
+/// Where the pieces of a request lie in the data area: offsets by argument.
+pub struct Staged {
+    offsets: [u16; 6],
+    mask: u8,
+}
+
+/// How long a piece is, except a path.
+fn length(part: &Part, args: &[u64; 6]) -> usize {
+    match part.kind {
+        kind::IN_BY | kind::OUT_BY => args
+            .get(usize::from(part.length_argument))
+            .and_then(|&length| usize::try_from(length).ok())
+            .unwrap_or(usize::MAX),
+        _ => usize::from(part.length),
+    }
+}
+
+/// Copies in. A piece that cannot be read, or is too long, is left to the kernel.
+#[inline(never)]
+pub fn stage(thread: &Tcb, entry: &Entry, args: &[u64; 6]) -> Staged {
+    let mut staged = Staged { offsets: [0; 6], mask: 0 };
+    let mut at = 0;
+    let mut n_paths = 0;
+    let slot = thread.slot();
+    for (index, (part, &address)) in entry.parts.iter().zip(args).enumerate() {
+        if part.kind == kind::NONE || address == 0 {
+            continue;
+        }
+        let to = thread.data() + at as u64;
+        let n = match part.kind {
+            kind::PATH => {
+                if at + MAX_PATH > DATA_SIZE || n_paths == 2 {
+                    continue;
+                }
+                let Ok(n) = usermem::copy_string(to, address, MAX_PATH) else { continue };
+                if let Some(length) = slot.path_lengths.get(n_paths) {
+                    length.store((n - 1) as u16, Relaxed);
+                }
+                n_paths += 1;
+                n
+            }
+            _ => {
+                let n = length(part, args);
+                if n > MAX_PIECE || at + n > DATA_SIZE {
+                    continue;
+                }
+                let copies_in = matches!(part.kind, kind::IN | kind::IN_OUT | kind::IN_BY);
+                if copies_in && usermem::copy(to, address, n).is_err() {
+                    continue;
+                }
+                n
+            }
+        };
+        if let Some(offset) = staged.offsets.get_mut(index) {
+            *offset = at as u16;
+        }
+        staged.mask |= 1 << index;
+        at = next(at, n);
+    }
+    slot.staged.store(staged.mask, Relaxed);
+    staged
+}
+
+/// Copies out what the kernel's reply says.
+#[inline(never)]
+pub fn copy_out(thread: &Tcb, staged: &Staged, args: &[u64; 6]) -> Result<(), i64> {
+    let slot = thread.slot();
+    let lengths =
+        [slot.args[reply::OUT_LOW].load(Relaxed), slot.args[reply::OUT_HIGH].load(Relaxed)];
+    if lengths == [0, 0] {
+        return Ok(());
+    }
+    for (index, (&offset, &address)) in staged.offsets.iter().zip(args).enumerate() {
+        let Some(word) = lengths.get(index / 4) else { continue };
+        let n = usize::from((word >> (index % 4 * 16)) as u16);
+        if n != 0 && staged.mask >> index & 1 == 1 {
+            usermem::copy(address, thread.data() + u64::from(offset), n)?;
+        }
+    }
+    Ok(())
+}

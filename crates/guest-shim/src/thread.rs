@@ -1,0 +1,167 @@
+//! What the shim keeps per thread.
+
+#![expect(unsafe_code, reason = "finds the control block through the GS base")]
+
+use core::arch::asm;
+use core::cell::Cell;
+use core::sync::atomic::AtomicU64;
+
+use channel_abi::Slot;
+use channel_abi::layout::{AREAS_ADDRESS, CHANNEL_ADDRESS, CHANNEL_HEADER, SLOT_HEADER, SLOT_SIZE};
+
+use crate::entry::{Registers, shim_entry};
+
+/// A thread's share of the shim's memory:
+/// `[signal stack][XSAVE buffer][stack][control block]`.
+pub const AREA_SIZE: u64 = 96 << 10;
+const SIGNAL_STACK: u64 = 32 << 10;
+const XSAVE_BUFFER: u64 = 16 << 10;
+/// The control block is in the last KiB, so that it shares a page with the top of the stack.
+const TCB_OFFSET: u64 = AREA_SIZE - 1024;
+
+/// The alternate signal stack that the guest asked for.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct AltStack {
+    /// Its lowest address.
+    pub base: u64,
+    /// `SS_*`.
+    pub flags: u64,
+    /// Its size.
+    pub size: u64,
+}
+
+/// No alternate stack (`SS_DISABLE`).
+pub const NO_ALT_STACK: AltStack = AltStack { base: 0, flags: 2, size: 0 };
+
+/// A thread's control block. The first five fields are used by the assembly in `entry.rs`.
+#[repr(C)]
+pub struct Tcb {
+    this: Cell<*const Tcb>,
+    scratch_rsp: Cell<u64>,
+    /// The top of the shim's stack; the guest's registers are saved just below.
+    pub stack_top: Cell<u64>,
+    entry: Cell<u64>,
+    scratch_rip: Cell<u64>,
+    slot: Cell<*const Slot>,
+    /// Which slot of the channel is this thread's.
+    pub index: Cell<u32>,
+    /// Where to write 0 and wake when the thread ends (`CLONE_CHILD_CLEARTID`).
+    pub clear_tid: Cell<u64>,
+    /// The head of the robust futex list.
+    pub robust_list: Cell<u64>,
+    /// The guest's alternate signal stack.
+    pub alt_stack: Cell<AltStack>,
+    /// A fault of guest code that the kernel has not been told of: the arguments of the request.
+    pub fault: Cell<Option<[u64; 6]>>,
+    /// Set while this thread plays a `vfork` child.
+    pub vfork: Cell<Option<VforkParent>>,
+}
+
+/// What a thread that plays a `vfork` child needs to become the parent again.
+#[derive(Clone, Copy)]
+pub struct VforkParent {
+    /// What `vfork` returns in the parent.
+    pub pid: i64,
+    /// The parent's registers.
+    pub registers: Registers,
+    /// The parent's signal mask.
+    pub mask: u64,
+    /// The parent's FS base.
+    pub fs_base: u64,
+    /// The parent's alternate stack.
+    pub alt_stack: AltStack,
+    /// The parent's `clear_tid`.
+    pub clear_tid: u64,
+}
+
+/// The address of a thread's area.
+pub fn area(index: u32) -> u64 {
+    AREAS_ADDRESS + u64::from(index) * AREA_SIZE
+}
+
+/// The control block of slot `index`, whose area must be mapped.
+pub fn tcb_of(index: u32) -> &'static Tcb {
+    let address = area(index) + TCB_OFFSET;
+    // SAFETY: the area is mapped by the caller, stays mapped for the life of the process, and all
+    // fields are cells that are valid for any bytes except `slot`, which `initialise` sets.
+    unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
+}
+
+/// The calling thread's control block.
+#[inline(always)]
+pub fn tcb() -> &'static Tcb {
+    let this: *const Tcb;
+    // SAFETY: GS points at the control block, whose first field is its own address.
+    unsafe {
+        asm!("mov {}, qword ptr gs:[0]", out(reg) this, options(nostack, pure, readonly, preserves_flags));
+    }
+    // SAFETY: as above; the block is never freed.
+    unsafe { &*this }
+}
+
+impl Tcb {
+    /// Makes this the control block of slot `index`.
+    pub fn initialise(&self, index: u32) {
+        self.this.set(self);
+        let address = core::ptr::from_ref(self).addr() as u64;
+        self.stack_top.set(address & !63);
+        self.entry.set(shim_entry as *const () as usize as u64);
+        let slot = CHANNEL_ADDRESS + CHANNEL_HEADER as u64 + u64::from(index) * SLOT_SIZE as u64;
+        self.slot.set(core::ptr::with_exposed_provenance(slot as usize));
+        self.index.set(index);
+        self.clear_tid.set(0);
+        self.robust_list.set(0);
+        self.alt_stack.set(NO_ALT_STACK);
+        self.vfork.set(None);
+        self.fault.set(None);
+    }
+
+    /// This thread's slot of the channel.
+    #[inline(always)]
+    pub fn slot(&self) -> &'static Slot {
+        // SAFETY: the channel is mapped at a fixed address for as long as guest code runs.
+        unsafe { &*self.slot.get() }
+    }
+
+    /// The data area of this thread's slot.
+    #[inline(always)]
+    pub fn data(&self) -> u64 {
+        self.slot.get().addr() as u64 + SLOT_HEADER as u64
+    }
+
+    /// Where the guest's registers are saved.
+    pub fn registers(&self) -> &'static mut Registers {
+        let address = self.stack_top.get() - size_of::<Registers>() as u64;
+        // SAFETY: the frame is at the top of this thread's own stack. Only this thread and its
+        // signal handlers use it, one at a time.
+        unsafe { &mut *core::ptr::with_exposed_provenance_mut(address as usize) }
+    }
+
+    /// Memory for the XSAVE image of a signal frame, aligned to 64 bytes.
+    pub fn xsave_buffer(&self) -> u64 {
+        area(self.index.get()) + SIGNAL_STACK
+    }
+
+    /// How large that memory is.
+    pub const XSAVE_ROOM: u64 = XSAVE_BUFFER;
+
+    /// Signals that wait and are not blocked.
+    #[inline(always)]
+    pub fn deliverable(&self) -> u64 {
+        use core::sync::atomic::Ordering::Relaxed;
+        let slot = self.slot();
+        slot.pending.load(Relaxed) & !slot.signal_mask.load(Relaxed)
+    }
+}
+
+/// Tells the host where to run the shim's own signal handlers for the calling thread.
+pub fn set_signal_stack(index: u32) {
+    let stack = AltStack { base: area(index), flags: 0, size: SIGNAL_STACK };
+    let address = crate::usermem::address_of(&stack);
+    crate::host::call3(crate::host::nr::SIGALTSTACK, address, 0, 0);
+}
+
+/// Which areas are mapped, 64 to a word.
+pub static MAPPED_AREAS: [AtomicU64; channel_abi::layout::MAX_THREADS / 64] =
+    [const { AtomicU64::new(0) }; channel_abi::layout::MAX_THREADS / 64];

@@ -1,0 +1,150 @@
+//! Copies to and from guest memory that survive bad addresses.
+
+#![expect(unsafe_code, reason = "assembly whose faults are expected")]
+
+use core::arch::global_asm;
+
+use crate::host::errno;
+
+// shim_copy(to, from, n) -> bytes not copied.
+// shim_copy_string(to, from, max) -> length with its zero; EFAULT; ENAMETOOLONG.
+// shim_compare_exchange(address, expected, new) -> 0 done, 1 other value, EFAULT; see `fixups`.
+global_asm!(
+    r#"
+    .globl shim_copy, shim_copy_access, shim_copy_fault
+shim_copy:
+    mov %rdx, %rcx
+shim_copy_access:
+    rep movsb
+shim_copy_fault:
+    mov %rcx, %rax
+    ret
+
+    .globl shim_copy_string, shim_copy_string_access, shim_copy_string_fault
+shim_copy_string:
+    xor %ecx, %ecx
+1:  cmp %rdx, %rcx
+    jae 2f
+shim_copy_string_access:
+    mov (%rsi,%rcx), %al
+    mov %al, (%rdi,%rcx)
+    inc %rcx
+    test %al, %al
+    jne 1b
+    mov %rcx, %rax
+    ret
+2:  mov $-36, %rax
+    ret
+shim_copy_string_fault:
+    mov $-14, %rax
+    ret
+
+    .globl shim_compare_exchange, shim_compare_exchange_access, shim_compare_exchange_fault
+shim_compare_exchange:
+    mov %esi, %eax
+shim_compare_exchange_access:
+    lock cmpxchg %edx, (%rdi)
+    setne %al
+    movzbl %al, %eax
+    ret
+shim_compare_exchange_fault:
+    mov $-14, %rax
+    ret
+
+    .globl shim_xrstor, shim_xrstor_access, shim_xrstor_fault
+shim_xrstor:
+    mov %rsi, %rax
+    mov %rsi, %rdx
+    shr $32, %rdx
+shim_xrstor_access:
+    xrstor64 (%rdi)
+    xor %eax, %eax
+    ret
+shim_xrstor_fault:
+    mov $-14, %rax
+    ret
+"#,
+    options(att_syntax)
+);
+
+unsafe extern "C" {
+    fn shim_copy(to: u64, from: u64, n: usize) -> usize;
+    fn shim_copy_access();
+    fn shim_copy_fault();
+    fn shim_copy_string(to: u64, from: u64, max: usize) -> i64;
+    fn shim_copy_string_access();
+    fn shim_copy_string_fault();
+    fn shim_compare_exchange(address: u64, expected: u32, new: u32) -> i64;
+    fn shim_compare_exchange_access();
+    fn shim_compare_exchange_fault();
+    fn shim_xrstor(image: u64, mask: u64) -> i64;
+    fn shim_xrstor_access();
+    fn shim_xrstor_fault();
+}
+
+/// A fault at an access of ours goes on at the routine's own error exit.
+pub fn fixup(rip: u64) -> Option<u64> {
+    let table = [
+        (shim_copy_access as *const (), shim_copy_fault as *const ()),
+        (shim_copy_string_access as *const (), shim_copy_string_fault as *const ()),
+        (shim_compare_exchange_access as *const (), shim_compare_exchange_fault as *const ()),
+        (shim_xrstor_access as *const (), shim_xrstor_fault as *const ()),
+        (crate::entry::shim_exit_store as *const (), crate::entry::shim_exit_now as *const ()),
+    ];
+    for (access, fault) in table {
+        if access as usize as u64 == rip {
+            return Some(fault as usize as u64);
+        }
+    }
+    None
+}
+
+/// The address of a value of the shim's, for the host or for a copy.
+pub fn address_of<T: ?Sized>(value: &T) -> u64 {
+    core::ptr::from_ref(value).expose_provenance() as u64
+}
+
+/// Copies `n` bytes between two addresses, either of which may be the guest's.
+pub fn copy(to: u64, from: u64, n: usize) -> Result<(), i64> {
+    // SAFETY: faults are caught by `fixup`; the shim's side of every copy is memory that its
+    // caller owns, and the guest's side may be anything.
+    if unsafe { shim_copy(to, from, n) } == 0 { Ok(()) } else { Err(errno::EFAULT) }
+}
+
+/// Copies a zero-terminated string in. Returns its length with the zero.
+pub fn copy_string(to: u64, from: u64, max: usize) -> Result<usize, i64> {
+    // SAFETY: as for `copy`; at most `max` bytes are written.
+    let n = unsafe { shim_copy_string(to, from, max) };
+    if n < 0 { Err(n) } else { Ok(n as usize) }
+}
+
+/// Copies a value in.
+pub fn get<T: Copy>(from: u64, mut value: T) -> Result<T, i64> {
+    let to = core::ptr::from_mut(&mut value).expose_provenance() as u64;
+    copy(to, from, size_of::<T>())?;
+    Ok(value)
+}
+
+/// Copies a value out.
+pub fn put<T: Copy>(to: u64, value: &T) -> Result<(), i64> {
+    copy(to, address_of(value), size_of::<T>())
+}
+
+/// Replaces a word if it has the expected value. `Ok(false)` if it has another.
+pub fn compare_exchange(address: u64, expected: u32, new: u32) -> Result<bool, i64> {
+    // SAFETY: faults are caught by `fixup`; the word is the guest's.
+    match unsafe { shim_compare_exchange(address, expected, new) } {
+        0 => Ok(true),
+        1 => Ok(false),
+        error => Err(error),
+    }
+}
+
+/// Loads extended processor state. A forged image faults and is refused.
+pub fn restore_extended_state(image: u64, mask: u64) -> Result<(), i64> {
+    // SAFETY: the shim itself uses no extended state; what is loaded is the guest's own.
+    match unsafe { shim_xrstor(image, mask) } {
+        0 => Ok(()),
+        error => Err(error),
+    }
+}
