@@ -18,12 +18,12 @@ use std::rc::Rc;
 use kernel_core::io::{Sink, Source};
 use kernel_core::memory::UserPtr;
 use kernel_core::wait::{PollEvents, WaitQueue};
-use kernel_files::{FileOps, Ioctl, OpenFile};
+use kernel_files::{FileKind, FileOps, Ioctl, Metadata, OpenFile};
 use linux_abi::events::FIONREAD;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
-pub use fifo::Fifo;
+pub use fifo::{Fifo, Fifos};
 pub use ring::PAGE_SIZE;
 use ring::Ring;
 
@@ -35,6 +35,15 @@ pub const MAX_SIZE: usize = 1 << 20;
 
 /// How large a pipe may be made by the privileged. Linux has no such limit below 2 GiB.
 const MAX_SIZE_PRIVILEGED: usize = 64 << 20;
+
+/// Who made a pipe, as `fstat` shows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Owner {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
 
 /// The buffer of a pipe, and who has it open.
 pub struct Pipe {
@@ -51,11 +60,11 @@ pub struct Pipe {
     writable: WaitQueue,
     /// For ends that read and write.
     either: WaitQueue,
-    id: u64,
+    metadata: Metadata,
 }
 
 impl Pipe {
-    fn new() -> Rc<Self> {
+    fn new(owner: Owner) -> Rc<Self> {
         thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
         let id = NEXT.get();
         NEXT.set(id + 1);
@@ -69,13 +78,17 @@ impl Pipe {
             readable: WaitQueue::new(),
             writable: WaitQueue::new(),
             either: WaitQueue::new(),
-            id,
+            metadata: Metadata {
+                uid: owner.uid,
+                gid: owner.gid,
+                ..Metadata::anonymous(FileKind::Fifo, id)
+            },
         })
     }
 
     /// A number that no other pipe has, as `/proc/self/fd` shows it.
     pub fn id(&self) -> u64 {
-        self.id
+        self.metadata.inode
     }
 
     /// The size in bytes (`F_GETPIPE_SZ`).
@@ -173,6 +186,15 @@ impl Pipe {
     }
 }
 
+/// Whom an open of a FIFO waits for. It is enough that somebody came, even if gone again.
+#[derive(Clone, Copy, Debug)]
+enum Awaited {
+    /// A reader, after so many opens for reading.
+    Reader { n_opens: u64 },
+    /// A writer, after so many opens for writing.
+    Writer { n_opens: u64 },
+}
+
 /// One side of a pipe, or both for a FIFO that is open for reading and writing.
 pub struct PipeEnd {
     pipe: Rc<Pipe>,
@@ -181,10 +203,11 @@ pub struct PipeEnd {
     /// For a FIFO that was opened while nobody wrote: that is no hang-up until a writer has come
     /// and gone. Holds the number of writers' opens at that time.
     unwritten_at: Option<u64>,
+    awaited: Option<Awaited>,
 }
 
 impl PipeEnd {
-    fn new(pipe: &Rc<Pipe>, reads: bool, writes: bool, unwritten_at: Option<u64>) -> Self {
+    fn new(pipe: &Rc<Pipe>, reads: bool, writes: bool) -> Self {
         if reads {
             pipe.n_readers.set(pipe.n_readers.get() + 1);
             pipe.reader_opens.set(pipe.reader_opens.get() + 1);
@@ -193,7 +216,7 @@ impl PipeEnd {
             pipe.n_writers.set(pipe.n_writers.get() + 1);
             pipe.writer_opens.set(pipe.writer_opens.get() + 1);
         }
-        Self { pipe: Rc::clone(pipe), reads, writes, unwritten_at }
+        Self { pipe: Rc::clone(pipe), reads, writes, unwritten_at: None, awaited: None }
     }
 
     /// The pipe behind it.
@@ -250,6 +273,24 @@ impl FileOps for PipeEnd {
         true
     }
 
+    fn metadata(&self) -> Metadata {
+        self.pipe.metadata
+    }
+
+    fn finish_open(&self, _file: &OpenFile) -> SysResult<()> {
+        let pipe = &self.pipe;
+        let has_come = match self.awaited {
+            None => true,
+            Some(Awaited::Reader { n_opens }) => pipe.reader_opens.get() != n_opens,
+            Some(Awaited::Writer { n_opens }) => pipe.writer_opens.get() != n_opens,
+        };
+        if has_come { Ok(()) } else { Err(Errno::EAGAIN) }
+    }
+
+    fn reopen(&self, flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {
+        Ok(Rc::new(Self::new(&self.pipe, flags.can_read(), flags.can_write())))
+    }
+
     fn poll(&self, _file: &OpenFile) -> PollEvents {
         let pipe = &self.pipe;
         pipe.is_polled.set(true);
@@ -294,16 +335,16 @@ impl FileOps for PipeEnd {
     }
 
     fn describe(&self) -> String {
-        format!("pipe:[{}]", self.pipe.id)
+        format!("pipe:[{}]", self.pipe.id())
     }
 }
 
 /// A new pipe: the side to read from and the side to write to. `flags` may have `O_NONBLOCK` and
 /// `O_DIRECT`.
-pub fn pipe(flags: OpenFlags) -> (Rc<OpenFile>, Rc<OpenFile>) {
-    let pipe = Pipe::new();
-    let reader = PipeEnd::new(&pipe, true, false, None);
-    let writer = PipeEnd::new(&pipe, false, true, None);
+pub fn pipe(flags: OpenFlags, owner: Owner) -> (Rc<OpenFile>, Rc<OpenFile>) {
+    let pipe = Pipe::new(owner);
+    let reader = PipeEnd::new(&pipe, true, false);
+    let writer = PipeEnd::new(&pipe, false, true);
     let flags = flags & (OpenFlags::NONBLOCK | OpenFlags::DIRECT);
     (
         OpenFile::new(Rc::new(reader), flags & OpenFlags::NONBLOCK),

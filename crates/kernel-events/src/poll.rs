@@ -102,12 +102,12 @@ mod tests {
     use linux_abi::files::OpenFlags;
 
     use super::*;
-    use crate::pipe::pipe;
+    use crate::pipe::{Owner, pipe};
 
     #[test]
     fn completes_when_one_of_the_files_is_ready_and_leaves_the_queues() {
-        let (first, _first_writer) = pipe(OpenFlags::empty());
-        let (second, writer) = pipe(OpenFlags::empty());
+        let (first, _first_writer) = pipe(OpenFlags::empty(), Owner::default());
+        let (second, writer) = pipe(OpenFlags::empty(), Owner::default());
         let of = |file: &Rc<OpenFile>| Entry::of_file(Rc::clone(file), PollEvents::IN);
         let mut set = PollSet::new(vec![of(&first), of(&second)]);
         assert!(!set.scan());

@@ -1,7 +1,7 @@
 use kernel_core::io::{SliceSource, VecSink};
 
 use super::*;
-use crate::pipe::pipe;
+use crate::pipe::{Owner, pipe};
 
 const IN: u32 = PollEvents::IN.bits();
 
@@ -32,7 +32,7 @@ fn take(file: &OpenFile) {
 
 #[test]
 fn level_triggered_items_come_again_and_edge_triggered_ones_do_not() {
-    let (reader, writer) = pipe(OpenFlags::empty());
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
     for (extra, again) in [(0, true), (epoll::EDGE, false)] {
         let file = Epoll::open();
         epoll_of(&file).add(Fd(3), &reader, event(IN | extra, 7)).unwrap();
@@ -50,7 +50,7 @@ fn level_triggered_items_come_again_and_edge_triggered_ones_do_not() {
 
 #[test]
 fn one_shot_items_wait_to_be_set_again() {
-    let (reader, writer) = pipe(OpenFlags::empty());
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
     let file = Epoll::open();
     let epoll = epoll_of(&file);
     epoll.add(Fd(3), &reader, event(IN | epoll::ONESHOT, 1)).unwrap();
@@ -66,7 +66,7 @@ fn one_shot_items_wait_to_be_set_again() {
 
 #[test]
 fn ready_files_take_turns() {
-    let pipes: Vec<_> = (0..3).map(|_| pipe(OpenFlags::empty())).collect();
+    let pipes: Vec<_> = (0..3).map(|_| pipe(OpenFlags::empty(), Owner::default())).collect();
     let file = Epoll::open();
     for (fd, (reader, writer)) in (0..).zip(&pipes) {
         let data = u64::try_from(fd).unwrap();
@@ -79,7 +79,7 @@ fn ready_files_take_turns() {
 
 #[test]
 fn what_did_not_reach_the_guest_stays_first() {
-    let pipes: Vec<_> = (0..2).map(|_| pipe(OpenFlags::empty())).collect();
+    let pipes: Vec<_> = (0..2).map(|_| pipe(OpenFlags::empty(), Owner::default())).collect();
     let file = Epoll::open();
     let epoll = epoll_of(&file);
     for (fd, (reader, writer)) in (0..).zip(&pipes) {
@@ -95,7 +95,7 @@ fn what_did_not_reach_the_guest_stays_first() {
 
 #[test]
 fn an_item_goes_with_its_open_file_and_not_with_its_number() {
-    let (reader, writer) = pipe(OpenFlags::empty());
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
     let file = Epoll::open();
     let epoll = epoll_of(&file);
     epoll.add(Fd(3), &reader, event(IN, 1)).unwrap();
@@ -111,7 +111,7 @@ fn an_item_goes_with_its_open_file_and_not_with_its_number() {
 
 #[test]
 fn adding_and_deleting_leaves_nothing_behind() {
-    let (reader, writer) = pipe(OpenFlags::empty());
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
     put(&writer);
     let file = Epoll::open();
     let epoll = epoll_of(&file);
@@ -126,7 +126,7 @@ fn adding_and_deleting_leaves_nothing_behind() {
 
 #[test]
 fn nested_epolls_pass_readiness_up() {
-    let (reader, writer) = pipe(OpenFlags::empty());
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
     let (inner, outer) = (Epoll::open(), Epoll::open());
     epoll_of(&inner).add(Fd(3), &reader, event(IN, 1)).unwrap();
     epoll_of(&outer).add(Fd(4), &inner, event(IN, 2)).unwrap();
@@ -164,7 +164,7 @@ fn too_many_ways_up_are_refused() {
 
 #[test]
 fn exclusive_items_are_restricted() {
-    let (reader, _writer) = pipe(OpenFlags::empty());
+    let (reader, _writer) = pipe(OpenFlags::empty(), Owner::default());
     let (file, other) = (Epoll::open(), Epoll::open());
     let epoll = epoll_of(&file);
     let exclusive = event(IN | epoll::EXCLUSIVE, 0);

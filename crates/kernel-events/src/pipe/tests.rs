@@ -1,10 +1,10 @@
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use kernel_core::io::{SliceSource, VecSink};
 
 use super::*;
+
+fn pipe(flags: OpenFlags) -> (Rc<OpenFile>, Rc<OpenFile>) {
+    super::pipe(flags, Owner::default())
+}
 
 fn write(file: &OpenFile, bytes: &[u8]) -> SysResult<usize> {
     file.write(&mut SliceSource::new(bytes))
@@ -121,46 +121,49 @@ fn resizing_keeps_the_contents() {
     assert_eq!(end.pipe().set_size(1, false), Ok(4096));
 }
 
-fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
+fn open(fifo: &Fifo, flags: OpenFlags) -> SysResult<Rc<OpenFile>> {
+    Ok(OpenFile::new(fifo.open(flags)?, flags))
 }
 
 #[test]
 fn opening_a_fifo_waits_for_a_partner() {
     let fifo = Fifo::new();
-    let mut reading = pin!(fifo.open(OpenFlags::empty()));
-    assert!(poll_once(reading.as_mut()).is_pending());
-    let mut writing = pin!(fifo.open(OpenFlags::WRONLY));
-    assert!(poll_once(writing.as_mut()).is_ready());
-    assert!(poll_once(reading.as_mut()).is_ready());
+    let reader = open(&fifo, OpenFlags::empty()).unwrap();
+    assert_eq!(reader.ops().finish_open(&reader), Err(Errno::EAGAIN));
+    let writer = open(&fifo, OpenFlags::WRONLY).unwrap();
+    assert_eq!(writer.ops().finish_open(&writer), Ok(()));
+    drop(writer);
+    assert_eq!(reader.ops().finish_open(&reader), Ok(()), "the writer was there");
+    assert_eq!(reader.ops().poll(&reader), PollEvents::HUP);
 }
 
 #[test]
 fn a_fifo_open_that_is_given_up_leaves_no_reader() {
     let fifo = Fifo::new();
-    {
-        let mut reading = pin!(fifo.open(OpenFlags::empty()));
-        assert!(poll_once(reading.as_mut()).is_pending());
-    }
-    let mut writing = pin!(fifo.open(OpenFlags::WRONLY | OpenFlags::NONBLOCK));
-    assert!(matches!(poll_once(writing.as_mut()), Poll::Ready(Err(Errno::ENXIO))));
+    drop(open(&fifo, OpenFlags::empty()));
+    let flags = OpenFlags::WRONLY | OpenFlags::NONBLOCK;
+    assert_eq!(open(&fifo, flags).err(), Some(Errno::ENXIO));
 }
 
 #[test]
 fn a_fifo_hangs_up_only_after_a_writer_was_there() {
     let fifo = Fifo::new();
-    let open = |flags: OpenFlags| {
-        let mut opening = pin!(fifo.open(flags));
-        match poll_once(opening.as_mut()) {
-            Poll::Ready(Ok(end)) => OpenFile::new(end, flags),
-            _ => panic!("did not open"),
-        }
-    };
-    let reader = open(OpenFlags::NONBLOCK);
+    let reader = open(&fifo, OpenFlags::NONBLOCK).unwrap();
+    assert_eq!(reader.ops().finish_open(&reader), Ok(()));
     assert_eq!(reader.ops().poll(&reader), PollEvents::empty());
     assert_eq!(read(&reader, 1), Ok(Vec::new()));
-    let writer = open(OpenFlags::WRONLY);
+    let writer = open(&fifo, OpenFlags::WRONLY).unwrap();
     assert_eq!(read(&reader, 1), Err(Errno::EAGAIN));
     drop(writer);
     assert_eq!(reader.ops().poll(&reader), PollEvents::HUP);
+}
+
+#[test]
+fn nothing_is_kept_in_a_fifo_that_nobody_has_open() {
+    let fifo = Fifo::new();
+    let both = open(&fifo, OpenFlags::RDWR).unwrap();
+    assert_eq!(write(&both, b"lost"), Ok(4));
+    drop(both);
+    let both = open(&fifo, OpenFlags::RDWR).unwrap();
+    assert_eq!(read(&both, 4), Err(Errno::EAGAIN));
 }

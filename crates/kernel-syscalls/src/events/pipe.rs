@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
+use kernel_events::pipe::Owner;
 use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, Fd, SysResult};
@@ -21,7 +22,9 @@ pub(crate) fn pipe2(thread: &Rc<Thread>, fds: UserPtr<[i32; 2]>, flags: u32) -> 
         return Err(Errno::EINVAL);
     }
     let close_on_exec = flags.contains(OpenFlags::CLOEXEC);
-    let (reader, writer) = kernel_events::pipe::pipe(flags);
+    let who = thread.credentials();
+    let owner = Owner { uid: who.fsuid, gid: who.fsgid };
+    let (reader, writer) = kernel_events::pipe::pipe(flags, owner);
     let reading = thread.add_file(reader, close_on_exec)?;
     let writing =
         thread.add_file(writer, close_on_exec).inspect_err(|_| remove(thread, reading))?;
