@@ -23,7 +23,7 @@ use linux_abi::events::FIONREAD;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
-pub use fifo::{Fifo, Fifos};
+pub use fifo::Fifo;
 pub use ring::PAGE_SIZE;
 use ring::Ring;
 
@@ -186,15 +186,6 @@ impl Pipe {
     }
 }
 
-/// Whom an open of a FIFO waits for. It is enough that somebody came, even if gone again.
-#[derive(Clone, Copy, Debug)]
-enum Awaited {
-    /// A reader, after so many opens for reading.
-    Reader { n_opens: u64 },
-    /// A writer, after so many opens for writing.
-    Writer { n_opens: u64 },
-}
-
 /// One side of a pipe, or both for a FIFO that is open for reading and writing.
 pub struct PipeEnd {
     pipe: Rc<Pipe>,
@@ -203,7 +194,6 @@ pub struct PipeEnd {
     /// For a FIFO that was opened while nobody wrote: that is no hang-up until a writer has come
     /// and gone. Holds the number of writers' opens at that time.
     unwritten_at: Option<u64>,
-    awaited: Option<Awaited>,
 }
 
 impl PipeEnd {
@@ -216,7 +206,7 @@ impl PipeEnd {
             pipe.n_writers.set(pipe.n_writers.get() + 1);
             pipe.writer_opens.set(pipe.writer_opens.get() + 1);
         }
-        Self { pipe: Rc::clone(pipe), reads, writes, unwritten_at: None, awaited: None }
+        Self { pipe: Rc::clone(pipe), reads, writes, unwritten_at: None }
     }
 
     /// The pipe behind it.
@@ -275,16 +265,6 @@ impl FileOps for PipeEnd {
 
     fn metadata(&self) -> Metadata {
         self.pipe.metadata
-    }
-
-    fn finish_open(&self, _file: &OpenFile) -> SysResult<()> {
-        let pipe = &self.pipe;
-        let has_come = match self.awaited {
-            None => true,
-            Some(Awaited::Reader { n_opens }) => pipe.reader_opens.get() != n_opens,
-            Some(Awaited::Writer { n_opens }) => pipe.writer_opens.get() != n_opens,
-        };
-        if has_come { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn reopen(&self, flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {

@@ -1,72 +1,79 @@
-//! Pipes that have a name: what hangs on an inode of type FIFO.
+//! Pipes that have a name: what an inode of type FIFO holds.
 
 use std::rc::Rc;
 
 use kernel_core::wait::PollEvents;
-use kernel_files::inode::OpenRequest;
-use kernel_files::special::FifoOpener;
-use kernel_files::{FileOps, Inode};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
-use super::{Awaited, Owner, Pipe, PipeEnd};
+use super::{Owner, Pipe, PipeEnd};
 
-/// The pipe behind a FIFO's inode. Its contents live as long as somebody has it open.
+/// The pipe behind a FIFO's inode, kept with the inode's attachments. Its contents live as long as
+/// somebody has it open.
+#[derive(Clone)]
 pub struct Fifo {
     pipe: Rc<Pipe>,
+}
+
+impl Default for Fifo {
+    fn default() -> Self {
+        // `stat` asks the inode, so it does not matter whose the pipe is.
+        Self { pipe: Pipe::new(Owner::default()) }
+    }
 }
 
 impl Fifo {
     /// A FIFO that nobody has open.
     pub fn new() -> Self {
-        // `stat` asks the inode, so it does not matter whose the pipe is.
-        Self { pipe: Pipe::new(Owner::default()) }
+        Self::default()
     }
 
-    /// Opens the FIFO with the access mode and `O_NONBLOCK` of `flags`. The end counts as open from
-    /// now on; [`FileOps::finish_open`] tells whether it must wait for a partner. Dropping it takes
-    /// everything back.
-    pub fn open(&self, flags: OpenFlags) -> SysResult<Rc<PipeEnd>> {
-        let pipe = &self.pipe;
-        let (reads, writes) = (flags.can_read(), flags.can_write());
-        let blocks = !flags.contains(OpenFlags::NONBLOCK);
-        let n_opens = (pipe.reader_opens.get(), pipe.writer_opens.get());
-        let (has_no_readers, has_no_writers) = (pipe.n_readers.get() == 0, pipe.has_no_writers());
-        let mut end = match (reads, writes) {
-            (true, true) => PipeEnd::new(pipe, true, true),
-            (true, false) => PipeEnd::new(pipe, true, false),
-            (false, true) if has_no_readers && !blocks => return Err(Errno::ENXIO),
-            (false, true) => PipeEnd::new(pipe, false, true),
-            (false, false) => return Err(Errno::EINVAL),
-        };
-        match (reads, writes) {
-            (true, false) if has_no_writers && blocks => {
-                end.awaited = Some(Awaited::Writer { n_opens: n_opens.1 });
-            }
-            (true, false) if has_no_writers => end.unwritten_at = Some(n_opens.1),
-            (false, true) if has_no_readers => {
-                end.awaited = Some(Awaited::Reader { n_opens: n_opens.0 });
-            }
-            _ => {}
+    /// Opens the FIFO with the access mode and `O_NONBLOCK` of `flags`, and waits for a partner
+    /// where fifo(7) says so. Dropping the future half-way takes the open back, so a caller that
+    /// is interrupted has nothing to undo.
+    pub async fn open(&self, flags: OpenFlags) -> SysResult<Rc<PipeEnd>> {
+        let is_nonblocking = flags.contains(OpenFlags::NONBLOCK);
+        match (flags.can_read(), flags.can_write()) {
+            (true, true) => Ok(self.add_end(true, true, None)),
+            (true, false) => self.open_for_reading(is_nonblocking).await,
+            (false, true) => self.open_for_writing(is_nonblocking).await,
+            (false, false) => Err(Errno::EINVAL),
         }
-        pipe.wake_readers(PollEvents::all());
-        pipe.wake_writers(PollEvents::all());
-        Ok(Rc::new(end))
     }
-}
 
-impl Default for Fifo {
-    fn default() -> Self {
-        Self::new()
+    async fn open_for_reading(&self, is_nonblocking: bool) -> SysResult<Rc<PipeEnd>> {
+        let pipe = &self.pipe;
+        let n_opens = pipe.writer_opens.get();
+        if is_nonblocking {
+            let unwritten_at = pipe.has_no_writers().then_some(n_opens);
+            return Ok(self.add_end(true, false, unwritten_at));
+        }
+        let end = self.add_end(true, false, None);
+        while pipe.has_no_writers() && pipe.writer_opens.get() == n_opens {
+            pipe.either.wait(PollEvents::MSG).await;
+        }
+        Ok(end)
     }
-}
 
-/// Opens the FIFOs of every file system.
-pub struct Fifos;
+    async fn open_for_writing(&self, is_nonblocking: bool) -> SysResult<Rc<PipeEnd>> {
+        let pipe = &self.pipe;
+        if is_nonblocking && pipe.n_readers.get() == 0 {
+            return Err(Errno::ENXIO);
+        }
+        let n_opens = pipe.reader_opens.get();
+        let end = self.add_end(false, true, None);
+        while pipe.n_readers.get() == 0 && pipe.reader_opens.get() == n_opens {
+            pipe.either.wait(PollEvents::MSG).await;
+        }
+        Ok(end)
+    }
 
-impl FifoOpener for Fifos {
-    fn open(&self, inode: &Rc<dyn Inode>, request: &OpenRequest<'_>) -> SysResult<Rc<dyn FileOps>> {
-        let fifo = inode.attachments().get_or_attach(Fifo::new);
-        Ok(fifo.open(request.flags)?)
+    /// Adds a side, and tells those who wait for a partner. `MSG` is no readiness of a pipe, so
+    /// only they hear it.
+    fn add_end(&self, reads: bool, writes: bool, unwritten_at: Option<u64>) -> Rc<PipeEnd> {
+        let mut end = PipeEnd::new(&self.pipe, reads, writes);
+        end.unwritten_at = unwritten_at;
+        self.pipe.either.wake(PollEvents::MSG);
+        Rc::new(end)
     }
 }
