@@ -16,7 +16,7 @@ use crate::ids::IdTable;
 use crate::limits::Limits;
 use crate::signals::QueueLimits;
 use crate::terminal_jobs::TerminalJobs;
-use crate::thread::ThreadParts;
+use crate::thread::{Attributes, ThreadParts};
 use crate::{Machine, Process, ProcessGroup, Session, Thread};
 
 /// What a sandbox's kernel is told at its start.
@@ -109,7 +109,7 @@ impl Kernel {
         self.charge_task()?;
         let process = self.new_session_leader()?;
         process.set_parent(&self.init()?);
-        let parts = ThreadParts { machine, credentials, files };
+        let parts = ThreadParts { machine, credentials, files, attributes: Attributes::new() };
         let thread = Thread::new(process.pid, &process, parts);
         *self.first.borrow_mut() = Some(process);
         Ok(thread)

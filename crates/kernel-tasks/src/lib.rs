@@ -19,6 +19,8 @@ pub mod machine;
 pub mod process;
 pub mod signals;
 mod terminal_jobs;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod thread;
 
 pub use group::{ProcessGroup, Session};

@@ -54,20 +54,36 @@ pub trait Machine {
     fn attach(&self, thread: &Rc<Thread>);
 
     /// Prepares a copy of the host process (`fork`). The shim makes it when it reads the reply of
-    /// the call that is under way; the result is the first thread of the copy.
-    fn fork(&self) -> SysResult<Rc<dyn Machine>>;
+    /// the call that is under way; the result is the first thread of the copy, which begins at
+    /// `start`.
+    fn fork(&self, start: Start) -> SysResult<Rc<dyn Machine>>;
 
     /// Lets this host thread play the child of a `vfork` until it calls `execve` or `_exit`. The
     /// result is the child's machine; this one becomes the parent's again by itself.
-    fn vfork(&self) -> SysResult<Rc<dyn Machine>>;
+    fn vfork(&self, start: Start) -> SysResult<Rc<dyn Machine>>;
 
     /// Prepares one more host thread in the same host process. The shim makes it when it reads
     /// the reply of the call that is under way.
-    fn new_thread(&self) -> SysResult<Rc<dyn Machine>>;
+    fn new_thread(&self, start: Start) -> SysResult<Rc<dyn Machine>>;
 
     /// Starts `image` in a fresh host process. The old one ends (or goes back to the parent of a
     /// `vfork`) when it reads the reply of the call that is under way.
     fn exec(&self, image: Image) -> SysResult<Rc<dyn Machine>>;
+}
+
+/// How a new thread begins: as its parent, right after the call, but for what is named here. The
+/// shim obeys it, because only it reaches the memory of a copy that is yet to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The stack pointer, if it is not the parent's.
+    pub stack_pointer: Option<u64>,
+    /// The FS base, if it is not the parent's (`CLONE_SETTLS`).
+    pub tls: Option<u64>,
+    /// Where the new thread finds its own id, 32 bits (`CLONE_CHILD_SETTID`).
+    pub set_child_tid: Option<u64>,
+    /// Where a zero is written, and a futex woken, when the thread ends
+    /// (`CLONE_CHILD_CLEARTID`, `set_tid_address`).
+    pub clear_child_tid: Option<u64>,
 }
 
 /// What a guest thread may be told about itself without asking the kernel.

@@ -65,6 +65,8 @@ pub struct Process {
     child_events: WaitQueue,
     /// Woken when this process ends.
     ended: WaitQueue,
+    /// Woken when this process ends or runs another program.
+    left_memory: WaitQueue,
 }
 
 bitflags::bitflags! {
@@ -115,6 +117,7 @@ impl Process {
             flags: Cell::new(Flags::DUMPABLE),
             child_events: WaitQueue::new(),
             ended: WaitQueue::new(),
+            left_memory: WaitQueue::new(),
         });
         group.add(&process);
         kernel.ids.name_process(pid, &process);
@@ -279,5 +282,11 @@ impl Process {
     /// Woken when this process ends (a pidfd polls it).
     pub fn ended(&self) -> &WaitQueue {
         &self.ended
+    }
+
+    /// Woken when this process no longer uses the memory that it started with: it has ended or
+    /// runs another program.
+    pub fn left_memory(&self) -> &WaitQueue {
+        &self.left_memory
     }
 }

@@ -1,6 +1,6 @@
 //! A guest thread: what every system call is made for.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -17,7 +17,14 @@ use crate::machine::Ids;
 use crate::signals::SignalQueue;
 use crate::{Kernel, Machine, Process};
 
+mod attributes;
+mod clone;
+mod exec;
 mod exit;
+
+pub use attributes::{Attributes, CpuSet, Scheduling};
+pub use clone::CloneRequest;
+pub use exec::NewProgram;
 
 /// How an interrupted call goes on in `restart_syscall`.
 pub type Continuation =
@@ -28,6 +35,7 @@ pub(crate) struct ThreadParts {
     pub machine: Rc<dyn Machine>,
     pub credentials: Rc<Credentials>,
     pub files: Rc<RefCell<FdTable>>,
+    pub attributes: Attributes,
 }
 
 /// A guest thread.
@@ -46,7 +54,7 @@ pub struct Thread {
     /// The mask that comes back after a call with a temporary one.
     pub(crate) saved_mask: Cell<Option<SigSet>>,
     continuation: RefCell<Option<Continuation>>,
-    name: RefCell<Vec<u8>>,
+    attributes: RefCell<Attributes>,
     parent_death_signal: Cell<Option<Signal>>,
     exited: Cell<bool>,
 }
@@ -65,7 +73,7 @@ impl Thread {
             waits_for: Cell::default(),
             saved_mask: Cell::default(),
             continuation: RefCell::default(),
-            name: RefCell::default(),
+            attributes: RefCell::new(parts.attributes),
             parent_death_signal: Cell::default(),
             exited: Cell::default(),
         });
@@ -135,12 +143,22 @@ impl Thread {
 
     /// The name that `/proc` and `PR_GET_NAME` show, at most 15 bytes.
     pub fn name(&self) -> Vec<u8> {
-        self.name.borrow().clone()
+        self.attributes.borrow().name.clone()
     }
 
     /// Replaces the name; what is longer than 15 bytes is cut.
     pub fn set_name(&self, name: &[u8]) {
-        *self.name.borrow_mut() = name.iter().copied().take(15).collect();
+        self.attributes.borrow_mut().name = name.iter().copied().take(15).collect();
+    }
+
+    /// What it hands on to the threads that it makes.
+    pub fn attributes(&self) -> Ref<'_, Attributes> {
+        self.attributes.borrow()
+    }
+
+    /// Changes what it hands on to the threads that it makes.
+    pub fn change_attributes(&self, change: impl FnOnce(&mut Attributes)) {
+        change(&mut self.attributes.borrow_mut());
     }
 
     /// What it wants to be sent when its parent's thread ends.

@@ -43,7 +43,8 @@ impl Process {
         }
         self.give_children_away();
         self.group().hang_up_if_orphaned(Some(self.pid));
-        self.ended.wake(PollEvents::IN);
+        self.ended.wake(PollEvents::READABLE);
+        self.left_memory.wake(PollEvents::IN);
         self.tell_parent_of_end();
         self.kernel.process_ended(self, status);
     }

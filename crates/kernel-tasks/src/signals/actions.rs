@@ -1,6 +1,7 @@
 //! What a process does with each signal.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use kernel_core::wait::WaitQueue;
 use linux_abi::signals::{SIG_DFL, SIG_IGN, SigAction, SigSet, Signal};
@@ -9,6 +10,8 @@ use super::queue::{QueueLimits, SignalQueue};
 
 /// How many signals there are.
 const COUNT: usize = 64;
+
+type Actions = [SigAction; COUNT];
 
 /// What happens if nothing else was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,8 @@ impl DefaultAction {
 
 /// The signals of a process: its dispositions, its queue, and job control.
 pub struct ProcessSignals {
-    actions: RefCell<[SigAction; COUNT]>,
+    /// Shared only between processes that `clone` made with `CLONE_SIGHAND`.
+    actions: RefCell<Rc<RefCell<Actions>>>,
     /// What was sent to the process as a whole.
     pub(crate) pending: SignalQueue,
     /// The signal that stopped the process, while it is stopped.
@@ -64,7 +68,7 @@ pub struct ProcessSignals {
 impl Default for ProcessSignals {
     fn default() -> Self {
         Self {
-            actions: RefCell::new([SigAction::default(); COUNT]),
+            actions: RefCell::new(Rc::new(RefCell::new([SigAction::default(); COUNT]))),
             pending: SignalQueue::default(),
             stop: Cell::default(),
             stop_to_report: Cell::default(),
@@ -78,28 +82,37 @@ impl Default for ProcessSignals {
 impl ProcessSignals {
     /// What is done with a signal.
     pub fn action(&self, signal: Signal) -> SigAction {
-        self.actions.borrow().get(signal.index()).copied().unwrap_or_default()
+        self.actions.borrow().borrow().get(signal.index()).copied().unwrap_or_default()
     }
 
     /// Replaces what is done with a signal. See also
     /// [`Thread::set_action`](crate::Thread::set_action), which obeys all of `sigaction(2)`.
     pub fn set_action(&self, signal: Signal, action: SigAction) {
-        if let Some(place) = self.actions.borrow_mut().get_mut(signal.index()) {
+        if let Some(place) = self.actions.borrow().borrow_mut().get_mut(signal.index()) {
             *place = action;
         }
     }
 
-    /// Takes the dispositions of another process, as `fork` does.
+    /// Takes a copy of the dispositions of another process, as `fork` does.
     pub(crate) fn copy_actions(&self, from: &Self) {
-        *self.actions.borrow_mut() = *from.actions.borrow();
+        let copy = *from.actions.borrow().borrow();
+        *self.actions.borrow_mut() = Rc::new(RefCell::new(copy));
     }
 
-    /// Back to the default, as `execve` does: ignored signals stay ignored unless `all`.
-    pub(crate) fn reset_actions(&self, all: bool) {
-        for action in self.actions.borrow_mut().iter_mut() {
-            let handler = if action.handler == SIG_IGN && !all { SIG_IGN } else { SIG_DFL };
+    /// Shares the dispositions of another process (`CLONE_SIGHAND`).
+    pub(crate) fn share_actions(&self, from: &Self) {
+        *self.actions.borrow_mut() = Rc::clone(&from.actions.borrow());
+    }
+
+    /// Caught signals get their default action, ignored ones stay ignored, as `execve` wants. What
+    /// was shared is shared no more.
+    pub(crate) fn reset_caught(&self) {
+        let mut actions = *self.actions.borrow().borrow();
+        for action in &mut actions {
+            let handler = if action.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
             *action = SigAction { handler, ..SigAction::default() };
         }
+        *self.actions.borrow_mut() = Rc::new(RefCell::new(actions));
     }
 
     /// Whether a signal has no effect if it is not blocked.
@@ -114,7 +127,7 @@ impl ProcessSignals {
     /// The signals that are ignored and those that are caught, for `/proc/<pid>/status`.
     pub fn ignored_and_caught(&self) -> (SigSet, SigSet) {
         let mut sets = (SigSet::EMPTY, SigSet::EMPTY);
-        for (action, number) in self.actions.borrow().iter().zip(1..) {
+        for (action, number) in self.actions.borrow().borrow().iter().zip(1..) {
             let Some(signal) = Signal::new(number) else { continue };
             match action.handler {
                 SIG_DFL => {}

@@ -43,3 +43,35 @@ impl ExitStatus {
         self.signal().is_some() && self.0 & 0x80 != 0
     }
 }
+
+bitflags::bitflags! {
+    /// Options of `wait4` and `waitid`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WaitOptions: u32 {
+        /// Do not wait.
+        const NOHANG = 1;
+        /// `WUNTRACED` of `wait4`, `WSTOPPED` of `waitid`: tell of stops.
+        const STOPPED = 2;
+        /// Tell of ends (`waitid`; implied by `wait4`).
+        const EXITED = 4;
+        /// Tell of continuations.
+        const CONTINUED = 8;
+        /// Leave the child to be waited for again.
+        const NOWAIT = 0x0100_0000;
+        /// Only children of the calling thread.
+        const NOTHREAD = 0x2000_0000;
+        /// All children, whatever they send at their end.
+        const ALL = 0x4000_0000;
+        /// Only children that send no `SIGCHLD` at their end.
+        const CLONE = 0x8000_0000;
+    }
+}
+
+/// What the id given to `waitid` names.
+#[expect(missing_docs, reason = "the names are those of waitid(2)")]
+pub mod id_type {
+    pub const P_ALL: u32 = 0;
+    pub const P_PID: u32 = 1;
+    pub const P_PGID: u32 = 2;
+    pub const P_PIDFD: u32 = 3;
+}

@@ -1,0 +1,162 @@
+//! New threads and processes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use kernel_core::credentials::cap;
+use linux_abi::signals::Signal;
+use linux_abi::tasks::{CloneFlags, rlimit};
+use linux_abi::{Errno, Pid, SysResult};
+
+use super::{Thread, ThreadParts};
+use crate::machine::Start;
+use crate::process::Flags;
+use crate::{Machine, Process};
+
+/// What kind of host task stands behind a new guest thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Thread,
+    Vfork,
+    Fork,
+}
+
+/// What `clone` was asked for. The flags have been checked for contradictions.
+#[derive(Clone, Copy, Debug)]
+pub struct CloneRequest {
+    /// What to share.
+    pub flags: CloneFlags,
+    /// What the parent is sent when the child ends.
+    pub exit_signal: Option<Signal>,
+    /// The id that the child shall have.
+    pub wanted_id: Option<Pid>,
+    /// How the child begins.
+    pub start: Start,
+}
+
+impl Thread {
+    /// Makes a thread, in this process or in a new one. It starts when the shim reads the reply of
+    /// the call that is under way. Only the parts that `clone(2)` calls `CLONE_PARENT_SETTID` and
+    /// `CLONE_PIDFD` are left to the caller.
+    pub fn clone_with(self: &Rc<Self>, request: &CloneRequest) -> SysResult<Rc<Self>> {
+        let flags = request.flags;
+        let kind = if flags.contains(CloneFlags::THREAD) {
+            Kind::Thread
+        } else if flags.contains(CloneFlags::VM | CloneFlags::VFORK) {
+            Kind::Vfork
+        } else if flags.contains(CloneFlags::VM) {
+            // Two guest processes in one host process is what the mechanism does not do.
+            return Err(Errno::EINVAL);
+        } else {
+            Kind::Fork
+        };
+        self.check_task_limit()?;
+        self.kernel.charge_task()?;
+        let ids = &self.kernel.ids;
+        let id = match request.wanted_id {
+            Some(wanted) => ids.allocate_this(wanted),
+            None => ids.allocate(),
+        };
+        let made = id.and_then(|id| {
+            let machine = self.child_machine(kind, request.start);
+            if machine.is_err() {
+                ids.tidy(id);
+            }
+            Ok((id, machine?))
+        });
+        match made {
+            Ok((id, machine)) => Ok(self.finish_clone(kind, id, machine, request)),
+            Err(errno) => {
+                self.kernel.uncharge_task();
+                Err(errno)
+            }
+        }
+    }
+
+    fn check_task_limit(&self) -> SysResult<()> {
+        let limit = self.process.limit(rlimit::NPROC)?.current;
+        let who = self.credentials();
+        let exempt = who.uid == 0 || who.has(cap::SYS_RESOURCE) || who.has(cap::SYS_ADMIN);
+        if !exempt && u64::from(self.kernel.n_tasks()) >= limit {
+            return Err(Errno::EAGAIN);
+        }
+        Ok(())
+    }
+
+    fn child_machine(&self, kind: Kind, start: Start) -> SysResult<Rc<dyn Machine>> {
+        let machine = self.machine();
+        match kind {
+            Kind::Thread => machine.new_thread(start),
+            Kind::Vfork => machine.vfork(start),
+            Kind::Fork => machine.fork(start),
+        }
+    }
+
+    fn finish_clone(
+        self: &Rc<Self>,
+        kind: Kind,
+        id: Pid,
+        machine: Rc<dyn Machine>,
+        request: &CloneRequest,
+    ) -> Rc<Self> {
+        let flags = request.flags;
+        let process = match kind {
+            Kind::Thread => Rc::clone(&self.process),
+            Kind::Vfork | Kind::Fork => self.child_process(id, request),
+        };
+        machine.set_signal_mask(self.machine().signal_mask());
+        let files = if flags.contains(CloneFlags::FILES) {
+            self.files()
+        } else {
+            Rc::new(RefCell::new(self.files().borrow().clone()))
+        };
+        let parts = ThreadParts {
+            machine,
+            credentials: self.credentials(),
+            files,
+            attributes: self.attributes().for_child(),
+        };
+        let thread = Self::new(id, &process, parts);
+        thread.publish_pending();
+        thread
+    }
+
+    fn child_process(self: &Rc<Self>, pid: Pid, request: &CloneRequest) -> Rc<Process> {
+        let mine = &self.process;
+        let flags = request.flags;
+        let child = Process::new(pid, &self.kernel, mine.group(), mine.limits());
+        for flag in [Flags::DUMPABLE, Flags::THP_DISABLED, Flags::DENY_WRITE_EXECUTE] {
+            child.set_flag(flag, mine.has_flag(flag));
+        }
+        child.set_program(mine.program());
+        if flags.contains(CloneFlags::SIGHAND) {
+            child.signals.share_actions(&mine.signals);
+        } else {
+            child.signals.copy_actions(&mine.signals);
+        }
+        if flags.contains(CloneFlags::CLEAR_SIGHAND) {
+            child.signals.reset_caught();
+        }
+        let parent = if flags.contains(CloneFlags::PARENT) { mine.parent() } else { None };
+        if let Some(parent) = parent {
+            child.set_exit_signal(mine.exit_signal());
+            child.set_parent(&parent);
+            child.set_parent_thread(parent.pid);
+        } else {
+            child.set_exit_signal(request.exit_signal);
+            child.set_parent(mine);
+            child.set_parent_thread(self.tid());
+        }
+        child
+    }
+
+    /// Gives the thread a descriptor table of its own (`unshare(CLONE_FILES)`).
+    pub fn unshare_files(&self) {
+        let files = self.files();
+        // One handle is this function's, one the thread's.
+        if Rc::strong_count(&files) > 2 {
+            let copy = files.borrow().clone();
+            *self.files.borrow_mut() = Rc::new(RefCell::new(copy));
+        }
+    }
+}
