@@ -7,7 +7,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
-use kernel_files::FdTable;
+use kernel_files::{FdTable, FsContext};
 use kernel_terminals::Terminals;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
@@ -102,6 +102,7 @@ impl Kernel {
         machine: Rc<dyn Machine>,
         credentials: Rc<Credentials>,
         files: Rc<RefCell<FdTable>>,
+        fs: Rc<FsContext>,
     ) -> SysResult<Rc<Thread>> {
         if self.first.borrow().is_some() {
             return Err(Errno::EEXIST);
@@ -109,7 +110,7 @@ impl Kernel {
         self.charge_task()?;
         let process = self.new_session_leader()?;
         process.set_parent(&self.init()?);
-        let parts = ThreadParts { machine, credentials, files, attributes: Attributes::new() };
+        let parts = ThreadParts { machine, credentials, files, fs, attributes: Attributes::new() };
         let thread = Thread::new(process.pid, &process, parts);
         *self.first.borrow_mut() = Some(process);
         Ok(thread)

@@ -16,6 +16,8 @@ use crate::{Kernel, Machine, ProcessGroup, Session, Thread};
 
 mod exit;
 mod family;
+#[cfg(test)]
+mod tests;
 mod usage;
 mod wait;
 

@@ -20,3 +20,6 @@ pub use permission::may_signal;
 pub(crate) use queue::QueueLimits;
 pub use queue::{Pending, SignalQueue, SignalSource};
 pub use send::{Sender, send_from_source, send_to_group, send_to_process, send_to_thread};
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails here shall say so")]
 #![expect(clippy::missing_panics_doc, reason = "panics are how tests fail")]
 
+mod no_files;
+
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
@@ -153,7 +155,7 @@ pub fn first_thread() -> Rc<Thread> {
 pub fn first_thread_of(uid: u32) -> Rc<Thread> {
     let kernel = Kernel::new(KernelOptions::default(), HostEvents::new().unwrap()).unwrap();
     let credentials = Rc::new(Credentials::of_user(uid, uid));
-    kernel.spawn_first(FakeMachine::new(), credentials, Rc::default()).unwrap()
+    kernel.spawn_first(FakeMachine::new(), credentials, Rc::default(), no_files::context()).unwrap()
 }
 
 /// A child process, as `fork` makes it.

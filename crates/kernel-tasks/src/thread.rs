@@ -9,7 +9,7 @@ use std::task::Poll;
 use kernel_core::credentials::Credentials;
 use kernel_core::memory::UserMemory;
 use kernel_core::timers::Instant;
-use kernel_files::{FdTable, Intent, OpenFile};
+use kernel_files::{FdTable, FsContext, Intent, OpenFile};
 use linux_abi::signals::{SigSet, Signal};
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
 
@@ -35,6 +35,7 @@ pub(crate) struct ThreadParts {
     pub machine: Rc<dyn Machine>,
     pub credentials: Rc<Credentials>,
     pub files: Rc<RefCell<FdTable>>,
+    pub fs: Rc<FsContext>,
     pub attributes: Attributes,
 }
 
@@ -46,6 +47,8 @@ pub struct Thread {
     credentials: RefCell<Rc<Credentials>>,
     /// Shared with the threads that were created with `CLONE_FILES`.
     files: RefCell<Rc<RefCell<FdTable>>>,
+    /// Shared with the threads that were created with `CLONE_FS`.
+    fs: RefCell<Rc<FsContext>>,
     machine: RefCell<Rc<dyn Machine>>,
     /// What was sent to this thread alone.
     pending: SignalQueue,
@@ -68,6 +71,7 @@ impl Thread {
             kernel: Rc::clone(process.kernel()),
             credentials: RefCell::new(parts.credentials),
             files: RefCell::new(parts.files),
+            fs: RefCell::new(parts.fs),
             machine: RefCell::new(parts.machine),
             pending: SignalQueue::default(),
             waits_for: Cell::default(),
@@ -123,6 +127,11 @@ impl Thread {
     /// Its descriptor table.
     pub fn files(&self) -> Rc<RefCell<FdTable>> {
         Rc::clone(&self.files.borrow())
+    }
+
+    /// Root, working directory and `umask`.
+    pub fn fs(&self) -> Rc<FsContext> {
+        Rc::clone(&self.fs.borrow())
     }
 
     /// The open file behind a descriptor; `EBADF` if there is none.

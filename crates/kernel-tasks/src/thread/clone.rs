@@ -110,10 +110,12 @@ impl Thread {
         } else {
             Rc::new(RefCell::new(self.files().borrow().clone()))
         };
+        let fs = if flags.contains(CloneFlags::FS) { self.fs() } else { self.fs().duplicate() };
         let parts = ThreadParts {
             machine,
             credentials: self.credentials(),
             files,
+            fs,
             attributes: self.attributes().for_child(),
         };
         let thread = Self::new(id, &process, parts);
@@ -148,6 +150,12 @@ impl Thread {
             child.set_parent_thread(self.tid());
         }
         child
+    }
+
+    /// Gives the thread a root, working directory and `umask` of its own (`unshare(CLONE_FS)`).
+    pub fn unshare_fs(&self) {
+        let copy = self.fs().duplicate();
+        *self.fs.borrow_mut() = copy;
     }
 
     /// Gives the thread a descriptor table of its own (`unshare(CLONE_FILES)`).

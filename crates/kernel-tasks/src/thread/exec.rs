@@ -45,6 +45,7 @@ impl Thread {
         drop(self.take_continuation());
 
         self.unshare_files();
+        self.unshare_fs();
         let closed = self.files().borrow_mut().remove_close_on_exec();
         for file in closed {
             // Errors of the last write-back have nobody to go to.
