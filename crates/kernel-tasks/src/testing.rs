@@ -2,8 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails here shall say so")]
 #![expect(clippy::missing_panics_doc, reason = "panics are how tests fail")]
 
-mod no_files;
-
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
@@ -13,6 +11,10 @@ use std::task::{Context, Poll, Waker};
 use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
 use kernel_core::memory::{UserMemory, UserPtr};
+use kernel_files::special::SpecialFiles;
+use kernel_files::tmpfs::{Limits, Tmpfs};
+use kernel_files::{FsContext, Mount, MountNamespace};
+use linux_abi::files::MountFlags;
 use linux_abi::signals::Signal;
 use linux_abi::tasks::CloneFlags;
 use linux_abi::{Errno, SysResult};
@@ -155,7 +157,15 @@ pub fn first_thread() -> Rc<Thread> {
 pub fn first_thread_of(uid: u32) -> Rc<Thread> {
     let kernel = Kernel::new(KernelOptions::default(), HostEvents::new().unwrap()).unwrap();
     let credentials = Rc::new(Credentials::of_user(uid, uid));
-    kernel.spawn_first(FakeMachine::new(), credentials, Rc::default(), no_files::context()).unwrap()
+    kernel.spawn_first(FakeMachine::new(), credentials, Rc::default(), empty_tree()).unwrap()
+}
+
+/// A tree in which nothing is.
+fn empty_tree() -> Rc<FsContext> {
+    let tmpfs = Tmpfs::new(Limits::default(), 0o755, 0, 0);
+    let mount = Mount::of(tmpfs, b"none", MountFlags::empty());
+    let root = mount.top();
+    FsContext::new(MountNamespace::new(mount), root, SpecialFiles::new())
 }
 
 /// A child process, as `fork` makes it.
