@@ -110,6 +110,13 @@ pub trait Inode: Any {
         Err(Errno::EINVAL)
     }
 
+    /// Like [`read_link`](Self::read_link), for links that depend on who reads them, such as
+    /// `/proc/self`. The caller is a `kernel_tasks::Thread`.
+    fn read_link_for(&self, caller: Option<&dyn Any>) -> SysResult<Vec<u8>> {
+        let _ = caller;
+        self.read_link()
+    }
+
     /// Where a magic link leads, as those of `/proc/self/fd` do: to a place, not to a path.
     fn magic_target(&self) -> Option<SysResult<Location>> {
         None

@@ -23,6 +23,7 @@ pub mod open;
 pub mod open_file;
 pub mod operations;
 pub mod permission;
+pub mod pseudo;
 pub mod regular_file;
 pub mod special;
 pub mod tmpfs;

@@ -335,7 +335,7 @@ impl Walk<'_> {
             self.at = target;
             return Ok(Step::Moved);
         }
-        let target = inode.read_link()?;
+        let target = inode.read_link_for(Some(self.access.caller))?;
         if target.is_empty() {
             return Err(Errno::ENOENT);
         }

@@ -1,0 +1,97 @@
+//! Files whose text is made when it is read.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use kernel_core::io::{Sink, Source};
+use linux_abi::SysResult;
+
+use super::NOT_WRITABLE;
+use crate::inode::OpenRequest;
+use crate::open_file::{FileOps, OpenFile};
+
+/// The longest text that one write may hand over.
+const MAX_WRITE: usize = 4096;
+
+/// What a file shows, and what happens when it is written.
+pub trait TextFile {
+    /// The text, as it is now.
+    fn read(&self) -> SysResult<Vec<u8>>;
+
+    /// Takes what one `write` wrote.
+    fn write(&self, text: &[u8]) -> SysResult<()> {
+        let _ = text;
+        Err(NOT_WRITABLE)
+    }
+
+    /// Makes the object behind a new open file, if it is no plain text.
+    fn open(&self, request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
+        let _ = request;
+        None
+    }
+}
+
+impl<F: Fn() -> SysResult<Vec<u8>>> TextFile for F {
+    fn read(&self) -> SysResult<Vec<u8>> {
+        self()
+    }
+}
+
+/// A pair of closures is a file that can be written too.
+impl<R, W> TextFile for (R, W)
+where
+    R: Fn() -> SysResult<Vec<u8>>,
+    W: Fn(&[u8]) -> SysResult<()>,
+{
+    fn read(&self) -> SysResult<Vec<u8>> {
+        self.0()
+    }
+
+    fn write(&self, text: &[u8]) -> SysResult<()> {
+        self.1(text)
+    }
+}
+
+/// An open text. It is made anew whenever reading starts at the front, so that a reader sees one
+/// state from begin to end.
+pub(super) struct OpenText {
+    source: Rc<dyn TextFile>,
+    text: RefCell<Option<Vec<u8>>>,
+}
+
+impl OpenText {
+    pub(super) fn new(source: Rc<dyn TextFile>) -> Self {
+        Self { source, text: RefCell::default() }
+    }
+}
+
+impl FileOps for OpenText {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
+        if offset == 0 || self.text.borrow().is_none() {
+            let text = self.source.read()?;
+            *self.text.borrow_mut() = Some(text);
+        }
+        let text = self.text.borrow();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        match text.as_ref().and_then(|text| text.get(start..)) {
+            Some(rest) if !rest.is_empty() => sink.put(rest),
+            _ => Ok(0),
+        }
+    }
+
+    fn write(&self, _file: &OpenFile, source: &mut dyn Source, _offset: u64) -> SysResult<usize> {
+        let mut text = vec![0; source.remaining().min(MAX_WRITE)];
+        let n = source.take(&mut text)?;
+        self.source.write(text.get(..n).unwrap_or_default())?;
+        Ok(n)
+    }
+
+    fn is_seekable(&self) -> bool {
+        true
+    }
+}
