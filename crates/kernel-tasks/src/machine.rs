@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use kernel_core::memory::UserMemory;
-use kernel_files::MappedFile;
+pub use kernel_loader::{Image, Segment};
 use linux_abi::SysResult;
 
 use crate::Thread;
@@ -103,33 +103,4 @@ pub struct Ids {
     pub gid: u32,
     /// `getegid`.
     pub egid: u32,
-}
-
-/// A program, ready to be mapped and entered. Made by `kernel-loader`.
-pub struct Image {
-    /// What to map, in order; later ones may lie over earlier ones.
-    pub segments: Vec<Segment>,
-    /// Where to start.
-    pub entry: u64,
-    /// The initial stack pointer.
-    pub stack_pointer: u64,
-    /// The bytes at the initial stack pointer: `argc`, `argv`, `envp`, the auxiliary vector and
-    /// the strings.
-    pub stack: Vec<u8>,
-    /// Where the heap starts.
-    pub brk: u64,
-}
-
-/// One mapping of a program image.
-pub struct Segment {
-    /// Where it goes, page-aligned.
-    pub address: u64,
-    /// Its length, page-aligned.
-    pub length: u64,
-    /// `PROT_*`.
-    pub protection: u32,
-    /// The file and the offset in it; `None` for zeroes.
-    pub file: Option<(MappedFile, u64)>,
-    /// Clear from this address to the end of its page.
-    pub zero_from: Option<u64>,
 }
