@@ -322,6 +322,9 @@ pub enum Extent {
     Hole,
 }
 
+/// What an open file keeps for its file system.
+pub type OpenGuard = Option<Rc<dyn Any>>;
+
 /// The bytes of a regular file.
 pub trait Content {
     /// Its length.
@@ -364,11 +367,11 @@ pub trait Content {
         Ok(())
     }
 
-    /// The last chance to prepare for being opened with these flags, such as a copy-up for
-    /// writing.
-    fn prepare_open(&self, flags: OpenFlags) -> SysResult<()> {
+    /// The file is about to be opened with these flags. The result is kept until the open file is
+    /// gone: a host descriptor, for instance.
+    fn prepare_open(&self, flags: OpenFlags) -> SysResult<OpenGuard> {
         let _ = flags;
-        Ok(())
+        Ok(None)
     }
 }
 

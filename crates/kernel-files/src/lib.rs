@@ -16,6 +16,7 @@ pub mod descriptors;
 pub mod device_numbers;
 pub mod directory_file;
 pub mod fs_context;
+pub mod hostfs;
 pub mod inode;
 pub mod metadata;
 pub mod mount;

@@ -8,7 +8,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::directory_file::DirectoryFile;
 use crate::fs_context::Access;
-use crate::inode::{Inode, NewKind, OpenRequest};
+use crate::inode::{Inode, NewKind, OpenGuard, OpenRequest};
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::open_file::{FileOps, OpenFile, PathOnly};
@@ -139,13 +139,14 @@ pub fn open_location(
     }
     let request =
         OpenRequest { flags, credentials: access.credentials, caller: access.caller, location };
+    let mut guard = None;
     if let Some(content) = inode.content() {
-        content.prepare_open(flags)?;
+        guard = content.prepare_open(flags)?;
         if flags.contains(OpenFlags::TRUNC) && fresh == Fresh::No {
             crate::operations::truncate_location(location, 0)?;
         }
     }
-    let ops = make_ops(access, inode, &request)?;
+    let ops = make_ops(access, inode, &request, guard)?;
     ops.check_flags(flags)?;
     Ok(Opened::File(OpenFile::at(ops, flags.as_shown(), location.clone())))
 }
@@ -196,13 +197,14 @@ fn make_ops(
     access: &Access<'_>,
     inode: &Rc<dyn Inode>,
     request: &OpenRequest<'_>,
+    guard: OpenGuard,
 ) -> SysResult<Rc<dyn FileOps>> {
     if let Some(ops) = inode.open(request) {
         return ops;
     }
     match inode.kind() {
         FileKind::Regular if inode.content().is_some() => {
-            Ok(Rc::new(RegularFile::new(Rc::clone(inode))))
+            Ok(Rc::new(RegularFile::new(Rc::clone(inode), guard)))
         }
         FileKind::Directory => Ok(Rc::new(DirectoryFile::new(Rc::clone(inode)))),
         FileKind::CharacterDevice | FileKind::BlockDevice => {

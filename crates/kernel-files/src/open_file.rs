@@ -63,6 +63,14 @@ pub struct MappedFile {
     pub id: u64,
 }
 
+/// Two numbers that no other mapped file has.
+pub fn allocate_map_ids() -> u64 {
+    thread_local!(static NEXT: Cell<u64> = const { Cell::new(2) });
+    let id = NEXT.get();
+    NEXT.set(id + 2);
+    id
+}
+
 /// What an open file can do. The defaults are what Linux says of a file that cannot.
 ///
 /// Nothing here waits. What would have to wait is `EAGAIN`, and [`queue`](Self::queue) is what

@@ -8,18 +8,19 @@ use kernel_core::wait::PollEvents;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
-use crate::inode::{Content, Inode, WriteAt};
+use crate::inode::{Content, Inode, OpenGuard, WriteAt};
 use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile};
 
 /// An open regular file: a position on top of an inode's content.
 pub struct RegularFile {
     inode: Rc<dyn Inode>,
+    _guard: OpenGuard,
 }
 
 impl RegularFile {
-    /// An open file on `inode`, which has content.
-    pub fn new(inode: Rc<dyn Inode>) -> Self {
-        Self { inode }
+    /// An open file on `inode`, which has content and gave `guard` for it.
+    pub fn new(inode: Rc<dyn Inode>, guard: OpenGuard) -> Self {
+        Self { inode, _guard: guard }
     }
 
     fn content(&self) -> SysResult<&dyn Content> {

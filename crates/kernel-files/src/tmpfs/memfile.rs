@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SeekFrom};
 use super::space::{PAGE, Space};
 use super::sparse::Sparse;
 use crate::inode::Extent;
-use crate::open_file::{MapRequest, MappedFile};
+use crate::open_file::{MapRequest, MappedFile, allocate_map_ids};
 
 /// Bytes in a host memfd.
 pub struct MemFile {
@@ -22,14 +22,6 @@ pub struct MemFile {
     id: u64,
     /// How many pages were counted when last looked.
     n_pages: Cell<u64>,
-}
-
-/// Two numbers that no other mapped file has.
-pub fn allocate_map_ids() -> u64 {
-    thread_local!(static NEXT: Cell<u64> = const { Cell::new(2) });
-    let id = NEXT.get();
-    NEXT.set(id + 2);
-    id
 }
 
 impl MemFile {

@@ -1,0 +1,125 @@
+//! A folder of the host.
+//!
+//! Nothing a guest does leads out of the folder: the host is only ever asked for one name, without
+//! a slash and not `..`, in a directory that was reached the same way, and never follows a link.
+//! Symbolic links are data, which the guest's own walker follows inside the guest's tree. Host
+//! FIFOs and devices are shown but never opened.
+
+pub mod beneath;
+mod content;
+mod directory;
+mod inode;
+mod shared;
+
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::path::Path;
+use std::rc::Rc;
+
+use host_sys::{errno_of, rustix};
+use linux_abi::{Errno, SysResult};
+
+use crate::inode::{FileSystem, Inode};
+use crate::metadata::{DeviceNumber, FileSystemUsage};
+use inode::HostInode;
+use shared::Shared;
+
+/// How a host folder is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostOptions {
+    /// Nothing is ever written to it.
+    pub read_only: bool,
+    /// Nobody else changes it while the sandbox runs, or at least nobody inside has to see it:
+    /// names and metadata are remembered. Only together with `read_only`.
+    pub immutable: bool,
+    /// Whose files are shown as whose; `None` shows owners as they are on the host.
+    pub owners: Option<OwnerMap>,
+}
+
+/// Shows the files of one host user as those of a guest user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerMap {
+    /// The user on the host, most often the one who started the sandbox.
+    pub host_uid: u32,
+    /// That user's group on the host.
+    pub host_gid: u32,
+    /// The user in the sandbox.
+    pub guest_uid: u32,
+    /// The group in the sandbox.
+    pub guest_gid: u32,
+}
+
+/// A folder of the host, or a single file of it.
+pub struct HostFs {
+    shared: Rc<Shared>,
+    root: Rc<HostInode>,
+}
+
+impl HostFs {
+    /// Shows the host's `path`. Links in the path itself are followed: the operator named it.
+    pub fn open(path: &Path, options: HostOptions) -> SysResult<Rc<Self>> {
+        let shared = Shared::new(options);
+        let path = std::fs::canonicalize(path).map_err(|error| io_errno(&error))?;
+        if path.is_dir() {
+            let directory = beneath::open_root(&path)?;
+            let root = HostInode::root(&shared, directory)?;
+            return Ok(Rc::new(Self { shared, root }));
+        }
+        // A single file: only its name in its folder can be reached, and nothing beside it.
+        let folder = path.parent().ok_or(Errno::EINVAL)?;
+        let name = path.file_name().ok_or(Errno::EINVAL)?;
+        let folder = HostInode::root(&shared, beneath::open_root(folder)?)?;
+        let root = folder.find(name.as_encoded_bytes())?;
+        Ok(Rc::new(Self { shared, root }))
+    }
+}
+
+fn io_errno(error: &std::io::Error) -> Errno {
+    error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO)
+}
+
+impl FileSystem for HostFs {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn type_name(&self) -> &'static str {
+        "ext4"
+    }
+
+    fn device(&self) -> DeviceNumber {
+        self.shared.device
+    }
+
+    fn root(&self) -> Rc<dyn Inode> {
+        Rc::clone(&self.root) as Rc<dyn Inode>
+    }
+
+    fn usage(&self) -> SysResult<FileSystemUsage> {
+        let handle = self.root.nearest_directory()?;
+        let usage = rustix::fs::fstatfs(&*handle).map_err(errno_of)?;
+        Ok(FileSystemUsage {
+            magic: 0xef53,
+            block_size: u64::try_from(usage.f_bsize).unwrap_or(4096),
+            n_blocks: usage.f_blocks,
+            n_free: usage.f_bfree,
+            n_available: usage.f_bavail,
+            n_files: usage.f_files,
+            n_free_files: usage.f_ffree,
+        })
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.shared.options.read_only
+    }
+
+    fn sync(&self) -> SysResult<()> {
+        if self.shared.options.read_only {
+            return Ok(());
+        }
+        let directory = beneath::open_for_listing(&self.root.nearest_directory()?)?;
+        rustix::fs::syncfs(directory).map_err(errno_of)
+    }
+}

@@ -1,0 +1,56 @@
+//! The only places where a host file is opened.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use host_sys::{errno_of, rustix};
+use linux_abi::{Errno, SysResult};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
+/// Opens the folder that a mount shows. The path comes from the operator, not from a guest.
+pub fn open_root(path: &Path) -> SysResult<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(errno_of)
+}
+
+/// `EINVAL` unless `name` is one name: not empty, no slash, not `.` and not `..`.
+pub fn check_name(name: &[u8]) -> SysResult<()> {
+    let is_one_name = !name.is_empty() && name != b"." && name != b".." && !name.contains(&b'/');
+    if is_one_name { Ok(()) } else { Err(Errno::EINVAL) }
+}
+
+/// Opens `name` in `directory`. Never follows a link, never leaves `directory`, never waits and
+/// never becomes anybody's terminal.
+pub fn open_in(
+    directory: &impl AsFd,
+    name: &[u8],
+    flags: OFlags,
+    mode: Mode,
+) -> SysResult<OwnedFd> {
+    check_name(name)?;
+    let mut flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if !flags.contains(OFlags::PATH) {
+        flags |= OFlags::NONBLOCK | OFlags::NOCTTY;
+    }
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    // With O_PATH and NOFOLLOW the last component may be a link: it is opened itself.
+    let resolve = if flags.contains(OFlags::PATH) {
+        resolve.difference(ResolveFlags::NO_SYMLINKS)
+    } else {
+        resolve
+    };
+    match rustix::fs::openat2(directory, name, flags, mode, resolve) {
+        // Hosts before 5.6, and filters that do not know the call. One name that is no link and
+        // not `..` cannot lead elsewhere, so the older call is as safe.
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
+            rustix::fs::openat(directory, name, flags, mode).map_err(errno_of)
+        }
+        result => result.map_err(errno_of),
+    }
+}
+
+/// Opens a directory, of which there is a handle, for listing or synchronizing.
+pub fn open_for_listing(directory: &impl AsFd) -> SysResult<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(errno_of)
+}

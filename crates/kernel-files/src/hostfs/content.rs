@@ -1,0 +1,210 @@
+//! The bytes and the extended attributes of host files.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use host_sys::{errno_of, rustix};
+use kernel_core::io::{Sink, Source};
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, SysResult};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
+
+use super::beneath::{open_for_listing, open_in};
+use super::inode::HostInode;
+use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
+use crate::metadata::FileKind;
+use crate::open_file::{MapRequest, MappedFile};
+
+/// The longest value and the longest list of extended attributes.
+const MAX_XATTR: usize = 64 << 10;
+
+impl HostInode {
+    fn open_content(&self, flags: OFlags) -> SysResult<Rc<OwnedFd>> {
+        let place = self.place().ok_or(Errno::EISDIR)?;
+        let parent = place.parent.directory_handle()?;
+        let opened = open_in(&*parent, &place.name, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&opened).map_err(errno_of)?;
+        // The host may have put something else there since.
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::ESTALE);
+        }
+        self.check_identity(&opened)?;
+        Ok(Rc::new(opened))
+    }
+
+    /// A descriptor to read from, shared with all who have one.
+    fn reading(&self) -> SysResult<Rc<OwnedFd>> {
+        if let Some(open) = self.for_reading.borrow().upgrade() {
+            return Ok(open);
+        }
+        let opened = self.open_content(OFlags::RDONLY)?;
+        *self.for_reading.borrow_mut() = Rc::downgrade(&opened);
+        if self.shared.is_immutable() {
+            self.shared.keep_recent(&opened);
+        }
+        Ok(opened)
+    }
+
+    /// A descriptor to write to, shared with all who have one.
+    fn writing(&self) -> SysResult<Rc<OwnedFd>> {
+        if self.shared.options.read_only {
+            return Err(Errno::EROFS);
+        }
+        if let Some(open) = self.for_writing.borrow().upgrade() {
+            return Ok(open);
+        }
+        let opened = match self.open_content(OFlags::RDWR) {
+            Err(Errno::EACCES) => self.open_content(OFlags::WRONLY)?,
+            result => result?,
+        };
+        *self.for_writing.borrow_mut() = Rc::downgrade(&opened);
+        Ok(opened)
+    }
+}
+
+impl Content for HostInode {
+    fn size(&self) -> SysResult<u64> {
+        Ok(self.metadata()?.size)
+    }
+
+    fn prepare_open(&self, flags: OpenFlags) -> SysResult<OpenGuard> {
+        let reading = if flags.can_read() { Some(self.reading()?) } else { None };
+        let writing = if flags.can_write() { Some(self.writing()?) } else { None };
+        Ok(Some(Rc::new((reading, writing))))
+    }
+
+    fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
+        let file = self.reading()?;
+        let mut n_read = 0;
+        while sink.remaining() > 0 {
+            match sink.put_from_host(file.as_fd(), Some(offset + n_read as u64), usize::MAX) {
+                Ok(0) => break,
+                Ok(n) => n_read += n,
+                Err(errno) if n_read == 0 => return Err(errno),
+                Err(_) => break,
+            }
+        }
+        Ok(n_read)
+    }
+
+    fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)> {
+        let file = self.writing()?;
+        let start = match at {
+            WriteAt::Offset(offset) => offset,
+            WriteAt::End => rustix::fs::fstat(&*file).map_err(errno_of)?.st_size.cast_unsigned(),
+        };
+        let mut n_written = 0;
+        while source.remaining() > 0 {
+            let position = Some(start + n_written as u64);
+            match source.take_to_host(file.as_fd(), position, usize::MAX) {
+                Ok(0) => break,
+                Ok(n) => n_written += n,
+                Err(errno) if n_written == 0 => return Err(errno),
+                Err(_) => break,
+            }
+        }
+        Ok((n_written, start + n_written as u64))
+    }
+
+    fn truncate(&self, size: u64) -> SysResult<()> {
+        rustix::fs::ftruncate(&*self.writing()?, size).map_err(errno_of)
+    }
+
+    fn map(&self, request: MapRequest) -> SysResult<MappedFile> {
+        if request.shared && request.writable {
+            return Ok(MappedFile { host: self.writing()?, id: self.map_ids() });
+        }
+        Ok(MappedFile { host: self.reading()?, id: self.map_ids() + 1 })
+    }
+
+    fn allocate(&self, what: Allocate, offset: u64, length: u64) -> SysResult<()> {
+        let keep = |keep_size| {
+            if keep_size { FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() }
+        };
+        let flags = match what {
+            Allocate::Reserve { keep_size } => keep(keep_size),
+            Allocate::PunchHole => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            Allocate::Zero { keep_size } => FallocateFlags::ZERO_RANGE | keep(keep_size),
+            Allocate::Collapse => FallocateFlags::COLLAPSE_RANGE,
+            Allocate::Insert => FallocateFlags::INSERT_RANGE,
+        };
+        rustix::fs::fallocate(&*self.writing()?, flags, offset, length).map_err(errno_of)
+    }
+
+    fn seek_extent(&self, extent: Extent, offset: u64) -> SysResult<u64> {
+        let to = match extent {
+            Extent::Data => SeekFrom::Data(offset),
+            Extent::Hole => SeekFrom::Hole(offset),
+        };
+        rustix::fs::seek(&*self.reading()?, to).map_err(errno_of)
+    }
+
+    fn sync(&self, data_only: bool) -> SysResult<()> {
+        let open = self.for_writing.borrow().upgrade();
+        let file = match open {
+            Some(open) => open,
+            None => self.reading()?,
+        };
+        if data_only { rustix::fs::fdatasync(&*file) } else { rustix::fs::fsync(&*file) }
+            .map_err(errno_of)
+    }
+}
+
+impl HostInode {
+    fn xattr_handle(&self) -> SysResult<Rc<OwnedFd>> {
+        if self.kind() == FileKind::Directory {
+            return Ok(Rc::new(open_for_listing(&*self.directory_handle()?)?));
+        }
+        self.reading()
+    }
+}
+
+/// `EOPNOTSUPP` but for names that every user may set on the host. Others would act on the host.
+fn check_namespace(name: &[u8]) -> SysResult<()> {
+    if name.starts_with(b"user.") { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
+}
+
+impl Xattrs for HostInode {
+    fn get(&self, name: &[u8]) -> SysResult<Vec<u8>> {
+        if check_namespace(name).is_err() {
+            return Err(Errno::ENODATA);
+        }
+        let mut value = Vec::with_capacity(MAX_XATTR);
+        let into = rustix::buffer::spare_capacity(&mut value);
+        rustix::fs::fgetxattr(&*self.xattr_handle()?, name, into).map_err(errno_of)?;
+        Ok(value)
+    }
+
+    fn set(&self, name: &[u8], value: &[u8], mode: XattrMode) -> SysResult<()> {
+        if self.shared.options.read_only {
+            return Err(Errno::EROFS);
+        }
+        check_namespace(name)?;
+        let flags = match mode {
+            XattrMode::CreateOrReplace => XattrFlags::empty(),
+            XattrMode::Create => XattrFlags::CREATE,
+            XattrMode::Replace => XattrFlags::REPLACE,
+        };
+        rustix::fs::fsetxattr(&*self.xattr_handle()?, name, value, flags).map_err(errno_of)
+    }
+
+    fn remove(&self, name: &[u8]) -> SysResult<()> {
+        if self.shared.options.read_only {
+            return Err(Errno::EROFS);
+        }
+        check_namespace(name)?;
+        rustix::fs::fremovexattr(&*self.xattr_handle()?, name).map_err(errno_of)
+    }
+
+    fn list(&self) -> SysResult<Vec<Vec<u8>>> {
+        let mut names = Vec::with_capacity(MAX_XATTR);
+        let into = rustix::buffer::spare_capacity(&mut names);
+        match rustix::fs::flistxattr(&*self.xattr_handle()?, into).map_err(errno_of) {
+            Ok(_) => {}
+            Err(Errno::EOPNOTSUPP) => return Ok(Vec::new()),
+            Err(errno) => return Err(errno),
+        }
+        let names = names.split(|&byte| byte == 0);
+        Ok(names.filter(|name| name.starts_with(b"user.")).map(<[u8]>::to_vec).collect())
+    }
+}

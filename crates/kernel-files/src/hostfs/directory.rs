@@ -1,0 +1,164 @@
+//! Directories of the host.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use host_sys::{errno_of, rustix};
+use linux_abi::{Errno, SysResult};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+
+use super::beneath::{check_name, open_for_listing, open_in};
+use super::inode::{HostInode, Place};
+use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
+use crate::metadata::FileKind;
+
+/// Positions of the host are shown higher by this, because 1 and 2 are those after `.` and `..`.
+const SHIFT: u64 = 3;
+const MAX_POSITION: u64 = i64::MAX as u64;
+
+/// Bits of a new file that may reach the host: no set-id bits.
+const HOST_MODE: u32 = 0o1777;
+
+fn kind_of(file_type: FileType) -> Option<FileKind> {
+    Some(match file_type {
+        FileType::RegularFile => FileKind::Regular,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
+        FileType::Fifo => FileKind::Fifo,
+        FileType::Socket => FileKind::Socket,
+        FileType::CharacterDevice => FileKind::CharacterDevice,
+        FileType::BlockDevice => FileKind::BlockDevice,
+        FileType::Unknown => return None,
+    })
+}
+
+impl HostInode {
+    /// The handle of this directory, for changes to it.
+    fn writable(&self) -> SysResult<Rc<OwnedFd>> {
+        if self.shared.options.read_only {
+            return Err(Errno::EROFS);
+        }
+        self.directory_handle()
+    }
+
+    fn host_directory(inode: &Rc<dyn Inode>) -> SysResult<&HostInode> {
+        inode.as_any().downcast_ref().ok_or(Errno::EXDEV)
+    }
+}
+
+impl Directory for HostInode {
+    fn lookup(&self, name: &[u8]) -> SysResult<Rc<dyn Inode>> {
+        Ok(self.find(name)?)
+    }
+
+    fn caching(&self) -> Caching {
+        if self.shared.is_immutable() { Caching::Stable } else { Caching::Volatile }
+    }
+
+    fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
+        let handle = self.directory_handle()?;
+        let mut directory = rustix::fs::Dir::new(open_for_listing(&*handle)?).map_err(errno_of)?;
+        if from > SHIFT {
+            let position = (from - SHIFT).cast_signed();
+            directory.seek(position).map_err(errno_of)?;
+        }
+        while let Some(entry) = directory.read() {
+            let entry = entry.map_err(errno_of)?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let kind = match kind_of(entry.file_type()) {
+                Some(kind) => kind,
+                // Some host file systems do not say.
+                None => match self.find(name) {
+                    Ok(inode) => inode.kind(),
+                    Err(_) => continue,
+                },
+            };
+            let next = entry.offset().cast_unsigned().min(MAX_POSITION - SHIFT) + SHIFT;
+            if !visit(&DirEntry { name, inode: entry.ino(), kind, next }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
+        check_name(name)?;
+        let handle = self.writable()?;
+        let mode = Mode::from_raw_mode(new.mode & HOST_MODE);
+        match new.kind {
+            NewKind::Regular => {
+                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
+                open_in(&*handle, name, flags, mode)?;
+            }
+            NewKind::Directory => {
+                rustix::fs::mkdirat(&*handle, name, mode).map_err(errno_of)?;
+            }
+            NewKind::Symlink(target) => {
+                rustix::fs::symlinkat(target, &*handle, name).map_err(errno_of)?;
+            }
+            NewKind::Fifo | NewKind::Socket => {
+                let kind = match new.kind {
+                    NewKind::Fifo => FileType::Fifo,
+                    _ => FileType::Socket,
+                };
+                rustix::fs::mknodat(&*handle, name, kind, mode, 0).map_err(errno_of)?;
+            }
+            NewKind::CharacterDevice(device) if device == Default::default() => {
+                // An overlay's whiteout, which Linux lets everybody make.
+                let kind = FileType::CharacterDevice;
+                rustix::fs::mknodat(&*handle, name, kind, Mode::empty(), 0).map_err(errno_of)?;
+            }
+            NewKind::CharacterDevice(_) | NewKind::BlockDevice(_) => return Err(Errno::EPERM),
+        }
+        Ok(self.find(name)?)
+    }
+
+    fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {
+        check_name(name)?;
+        let handle = self.writable()?;
+        let place = Self::host_directory(target)?.place().ok_or(Errno::EPERM)?;
+        let from = place.parent.directory_handle()?;
+        rustix::fs::linkat(&*from, &*place.name, &*handle, name, AtFlags::empty()).map_err(errno_of)
+    }
+
+    fn unlink(&self, name: &[u8]) -> SysResult<()> {
+        check_name(name)?;
+        rustix::fs::unlinkat(&*self.writable()?, name, AtFlags::empty()).map_err(errno_of)
+    }
+
+    fn rmdir(&self, name: &[u8]) -> SysResult<()> {
+        check_name(name)?;
+        rustix::fs::unlinkat(&*self.writable()?, name, AtFlags::REMOVEDIR).map_err(errno_of)
+    }
+
+    fn rename(
+        &self,
+        name: &[u8],
+        new_directory: &Rc<dyn Inode>,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> SysResult<()> {
+        check_name(name)?;
+        check_name(new_name)?;
+        let from = self.writable()?;
+        let target = Self::host_directory(new_directory)?;
+        let to = target.writable()?;
+        let moved = self.find(name)?;
+        let flags = match mode {
+            RenameMode::Replace => RenameFlags::empty(),
+            RenameMode::Exchange => RenameFlags::EXCHANGE,
+            RenameMode::Whiteout => RenameFlags::WHITEOUT,
+        };
+        let exchanged =
+            if mode == RenameMode::Exchange { target.find(new_name).ok() } else { None };
+        rustix::fs::renameat_with(&*from, name, &*to, new_name, flags).map_err(errno_of)?;
+        moved.moved_to(Place { parent: target.this()?, name: Rc::from(new_name) });
+        if let Some(exchanged) = exchanged {
+            exchanged.moved_to(Place { parent: self.this()?, name: Rc::from(name) });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,358 @@
+//! Files of the host.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::{Rc, Weak};
+
+use host_sys::{errno_of, rustix};
+use linux_abi::files::mode;
+use linux_abi::time::Timespec;
+use linux_abi::{Errno, SysResult};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, Timestamps};
+
+use super::beneath;
+use super::shared::{HostId, Shared};
+use crate::attachments::Attachments;
+use crate::inode::{Content, Directory, Inode, Xattrs};
+use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership};
+use crate::open_file::allocate_map_ids;
+
+/// Where a file was last found.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub parent: Rc<HostInode>,
+    pub name: Rc<[u8]>,
+}
+
+/// A file of the host.
+pub struct HostInode {
+    pub(super) shared: Rc<Shared>,
+    id: HostId,
+    kind: FileKind,
+    /// `None` for the top of the folder.
+    place: RefCell<Option<Place>>,
+    /// The `O_PATH` handle of a directory. That of the top is never closed.
+    handle: RefCell<Option<Rc<OwnedFd>>>,
+    /// Descriptors that open files keep.
+    pub(super) for_reading: RefCell<Weak<OwnedFd>>,
+    pub(super) for_writing: RefCell<Weak<OwnedFd>>,
+    pub(super) map_ids: Cell<u64>,
+    /// Remembered when nothing changes.
+    metadata: Cell<Option<Metadata>>,
+    attachments: Attachments,
+    this: Weak<HostInode>,
+}
+
+impl HostInode {
+    /// The top of a folder.
+    pub fn root(shared: &Rc<Shared>, handle: OwnedFd) -> SysResult<Rc<Self>> {
+        let stat = stat_handle(&handle)?;
+        Ok(Self::with(shared, &stat, None, Some(Rc::new(handle))))
+    }
+
+    fn with(
+        shared: &Rc<Shared>,
+        stat: &rustix::fs::Statx,
+        place: Option<Place>,
+        handle: Option<Rc<OwnedFd>>,
+    ) -> Rc<Self> {
+        let metadata = to_metadata(shared, stat);
+        let inode = Rc::new_cyclic(|this| Self {
+            shared: Rc::clone(shared),
+            id: id_of(stat),
+            kind: metadata.kind(),
+            place: RefCell::new(place),
+            handle: RefCell::new(handle),
+            for_reading: RefCell::default(),
+            for_writing: RefCell::default(),
+            map_ids: Cell::new(0),
+            metadata: Cell::new(shared.is_immutable().then_some(metadata)),
+            attachments: Attachments::default(),
+            this: this.clone(),
+        });
+        if !shared.is_immutable() {
+            shared.remember(id_of(stat), &inode);
+        }
+        inode
+    }
+
+    /// The file of this name in this directory.
+    pub fn find(&self, name: &[u8]) -> SysResult<Rc<Self>> {
+        beneath::check_name(name)?;
+        let stat = stat_in(&*self.directory_handle()?, name)?;
+        let parent = self.this.upgrade().ok_or(Errno::ENOENT)?;
+        let place = Place { parent, name: Rc::from(name) };
+        if !self.shared.is_immutable()
+            && let Some(known) = self.shared.find(id_of(&stat))
+            && known.kind == FileKind::of_mode(u32::from(stat.stx_mode))
+        {
+            known.moved_to(place);
+            return Ok(known);
+        }
+        Ok(Self::with(&self.shared, &stat, Some(place), None))
+    }
+
+    /// The file is now known by this name.
+    pub(super) fn moved_to(&self, place: Place) {
+        if self.place.borrow().is_some() {
+            *self.place.borrow_mut() = Some(place);
+        }
+    }
+
+    pub(super) fn this(&self) -> SysResult<Rc<Self>> {
+        self.this.upgrade().ok_or(Errno::ENOENT)
+    }
+
+    /// Where the file was last found; `None` for the top.
+    pub(super) fn place(&self) -> Option<Place> {
+        self.place.borrow().clone()
+    }
+
+    /// The handle of this directory, opened anew if it was closed. The chain of parents that have
+    /// none is walked down in a loop.
+    pub fn directory_handle(&self) -> SysResult<Rc<OwnedFd>> {
+        if let Some(handle) = &*self.handle.borrow() {
+            return Ok(Rc::clone(handle));
+        }
+        let mut missing = vec![self.this()?];
+        let mut place = self.place();
+        let mut handle = loop {
+            let Some(Place { parent, .. }) = place else { return Err(Errno::ENOENT) };
+            if let Some(handle) = &*parent.handle.borrow() {
+                break Rc::clone(handle);
+            }
+            place = parent.place();
+            missing.push(parent);
+        };
+        for directory in missing.iter().rev() {
+            let name = directory.place().ok_or(Errno::ENOENT)?.name;
+            let flags = OFlags::PATH | OFlags::DIRECTORY;
+            let opened = beneath::open_in(&*handle, &name, flags, Mode::empty())?;
+            directory.check_identity(&opened)?;
+            handle = Rc::new(opened);
+            *directory.handle.borrow_mut() = Some(Rc::clone(&handle));
+            self.shared.opened_directory(&directory.this);
+        }
+        Ok(handle)
+    }
+
+    /// The handle of this directory, or of the one that this file is in.
+    pub fn nearest_directory(&self) -> SysResult<Rc<OwnedFd>> {
+        match self.place() {
+            Some(place) if self.kind != FileKind::Directory => place.parent.directory_handle(),
+            _ => self.directory_handle(),
+        }
+    }
+
+    /// Closes the handle; it is opened again when it is needed.
+    pub fn close_handle(&self) {
+        if self.place.borrow().is_some() {
+            self.handle.borrow_mut().take();
+        }
+    }
+
+    /// `ESTALE` if the host put another file in the place of this one.
+    pub(super) fn check_identity(&self, opened: &OwnedFd) -> SysResult<()> {
+        if self.shared.is_immutable() || id_of(&stat_handle(opened)?) == self.id {
+            Ok(())
+        } else {
+            Err(Errno::ESTALE)
+        }
+    }
+
+    fn stat(&self) -> SysResult<rustix::fs::Statx> {
+        let open =
+            self.for_writing.borrow().upgrade().or_else(|| self.for_reading.borrow().upgrade());
+        if let Some(open) = open {
+            return stat_handle(&open);
+        }
+        match self.place() {
+            Some(place) => {
+                let stat = stat_in(&*place.parent.directory_handle()?, &place.name)?;
+                if id_of(&stat) == self.id { Ok(stat) } else { Err(Errno::ESTALE) }
+            }
+            None => stat_handle(&*self.directory_handle()?),
+        }
+    }
+
+    /// A handle to this very file, whatever it is.
+    pub(super) fn path_handle(&self) -> SysResult<Rc<OwnedFd>> {
+        let Some(place) = self.place() else { return self.directory_handle() };
+        let parent = place.parent.directory_handle()?;
+        let handle = beneath::open_in(&*parent, &place.name, OFlags::PATH, Mode::empty())?;
+        self.check_identity(&handle)?;
+        Ok(Rc::new(handle))
+    }
+
+    pub(super) fn map_ids(&self) -> u64 {
+        if self.map_ids.get() == 0 {
+            self.map_ids.set(allocate_map_ids());
+        }
+        self.map_ids.get()
+    }
+
+    fn change_mode(&self, bits: u32) -> SysResult<()> {
+        // Set-id bits would act on the host, with the rights of whoever started the sandbox.
+        let bits = Mode::from_raw_mode(bits & (mode::PERMISSIONS | mode::STICKY));
+        let handle = self.path_handle()?;
+        // The link names the open file itself, so that no other file can take its place.
+        let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        rustix::fs::chmod(path, bits).map_err(errno_of)
+    }
+
+    fn change_times(&self, change: &AttributeChange) -> SysResult<()> {
+        let place = self.place();
+        let to_host = |time: Option<Timespec>| match time {
+            Some(time) => rustix::fs::Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec },
+            None => rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
+        };
+        let times = Timestamps {
+            last_access: to_host(change.accessed),
+            last_modification: to_host(change.modified),
+        };
+        match place {
+            Some(place) => {
+                let parent = place.parent.directory_handle()?;
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                rustix::fs::utimensat(&*parent, &*place.name, &times, flags).map_err(errno_of)
+            }
+            None => {
+                let directory = beneath::open_for_listing(&*self.directory_handle()?)?;
+                rustix::fs::futimens(directory, &times).map_err(errno_of)
+            }
+        }
+    }
+}
+
+impl Drop for HostInode {
+    fn drop(&mut self) {
+        self.shared.forget(self.id);
+        // Parents are let go in a loop: the chain may be longer than the stack is deep.
+        let mut place = self.place.get_mut().take();
+        while let Some(Place { parent, .. }) = place {
+            place = match Rc::into_inner(parent) {
+                Some(mut parent) => parent.place.get_mut().take(),
+                None => None,
+            };
+        }
+    }
+}
+
+impl Inode for HostInode {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    fn metadata(&self) -> SysResult<Metadata> {
+        if let Some(metadata) = self.metadata.get() {
+            return Ok(metadata);
+        }
+        Ok(to_metadata(&self.shared, &self.stat()?))
+    }
+
+    fn ownership(&self) -> SysResult<Ownership> {
+        Ok(self.metadata()?.ownership())
+    }
+
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        if self.shared.options.read_only {
+            return Err(Errno::EROFS);
+        }
+        let now = self.ownership()?;
+        // Files on the host belong to whoever started the sandbox, and stay so.
+        if change.uid.is_some_and(|uid| uid != now.uid)
+            || change.gid.is_some_and(|gid| gid != now.gid)
+        {
+            return Err(Errno::EPERM);
+        }
+        if let Some(bits) = change.mode {
+            self.change_mode(bits)?;
+        }
+        if change.accessed.is_some() || change.modified.is_some() {
+            self.change_times(change)?;
+        }
+        Ok(())
+    }
+
+    fn attachments(&self) -> &Attachments {
+        &self.attachments
+    }
+
+    fn directory(&self) -> Option<&dyn Directory> {
+        (self.kind == FileKind::Directory).then_some(self as &dyn Directory)
+    }
+
+    fn content(&self) -> Option<&dyn Content> {
+        (self.kind == FileKind::Regular).then_some(self as &dyn Content)
+    }
+
+    fn xattrs(&self) -> Option<&dyn Xattrs> {
+        matches!(self.kind, FileKind::Regular | FileKind::Directory).then_some(self as &dyn Xattrs)
+    }
+
+    fn read_link(&self) -> SysResult<Vec<u8>> {
+        if self.kind != FileKind::Symlink {
+            return Err(Errno::EINVAL);
+        }
+        let place = self.place().ok_or(Errno::EINVAL)?;
+        let parent = place.parent.directory_handle()?;
+        let target = rustix::fs::readlinkat(&*parent, &*place.name, Vec::new());
+        Ok(target.map_err(errno_of)?.into_bytes())
+    }
+}
+
+fn id_of(stat: &rustix::fs::Statx) -> HostId {
+    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+    (device, stat.stx_ino)
+}
+
+fn wanted() -> StatxFlags {
+    StatxFlags::BASIC_STATS | StatxFlags::BTIME
+}
+
+pub(super) fn stat_in(directory: &OwnedFd, name: &[u8]) -> SysResult<rustix::fs::Statx> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    rustix::fs::statx(directory, name, flags, wanted()).map_err(errno_of)
+}
+
+pub(super) fn stat_handle(handle: &OwnedFd) -> SysResult<rustix::fs::Statx> {
+    rustix::fs::statx(handle, c"", AtFlags::EMPTY_PATH, wanted()).map_err(errno_of)
+}
+
+fn to_metadata(shared: &Shared, stat: &rustix::fs::Statx) -> Metadata {
+    let time = |time: &rustix::fs::StatxTimestamp| Timespec {
+        tv_sec: time.tv_sec,
+        tv_nsec: time.tv_nsec.into(),
+    };
+    let (mut uid, mut gid) = (stat.stx_uid, stat.stx_gid);
+    if let Some(owners) = shared.options.owners {
+        if uid == owners.host_uid {
+            uid = owners.guest_uid;
+        }
+        if gid == owners.host_gid {
+            gid = owners.guest_gid;
+        }
+    }
+    let has_birth = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+    Metadata {
+        device: shared.device_of(id_of(stat).0),
+        inode: stat.stx_ino,
+        mode: stat.stx_mode.into(),
+        n_links: stat.stx_nlink,
+        uid,
+        gid,
+        special: DeviceNumber::new(stat.stx_rdev_major, stat.stx_rdev_minor),
+        size: stat.stx_size,
+        block_size: stat.stx_blksize,
+        n_blocks: stat.stx_blocks,
+        accessed: time(&stat.stx_atime),
+        modified: time(&stat.stx_mtime),
+        changed: time(&stat.stx_ctime),
+        created: has_birth.then(|| time(&stat.stx_btime)),
+    }
+}

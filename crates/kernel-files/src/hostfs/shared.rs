@@ -1,0 +1,98 @@
+//! What all files of one host folder share.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::rc::{Rc, Weak};
+
+use super::HostOptions;
+use super::inode::HostInode;
+use crate::device_numbers::allocate_device;
+use crate::metadata::DeviceNumber;
+
+/// How many handles of directories stay open.
+const MAX_DIRECTORY_HANDLES: usize = 512;
+
+/// How many recently used descriptors of unchanging files stay open.
+const MAX_RECENT_FILES: usize = 128;
+
+/// The number of a host file: device and inode.
+pub type HostId = (u64, u64);
+
+/// What all files of one host folder share.
+pub struct Shared {
+    pub options: HostOptions,
+    pub device: DeviceNumber,
+    /// Files that somebody holds, so that two names of a file lead to one inode.
+    inodes: RefCell<HashMap<HostId, Weak<HostInode>>>,
+    /// Device numbers for host devices that are mounted beneath the folder.
+    devices: RefCell<Vec<(u64, DeviceNumber)>>,
+    /// Directories with an open handle, oldest first.
+    open_directories: RefCell<VecDeque<Weak<HostInode>>>,
+    recent_files: RefCell<VecDeque<Rc<OwnedFd>>>,
+}
+
+impl Shared {
+    pub fn new(options: HostOptions) -> Rc<Self> {
+        Rc::new(Self {
+            options,
+            device: allocate_device(),
+            inodes: RefCell::default(),
+            devices: RefCell::default(),
+            open_directories: RefCell::default(),
+            recent_files: RefCell::default(),
+        })
+    }
+
+    pub fn is_immutable(&self) -> bool {
+        self.options.immutable && self.options.read_only
+    }
+
+    /// The device number to show for a host device. The first one met is that of the folder.
+    pub fn device_of(&self, host_device: u64) -> DeviceNumber {
+        let mut devices = self.devices.borrow_mut();
+        if let Some((_, device)) = devices.iter().find(|(known, _)| *known == host_device) {
+            return *device;
+        }
+        let device = if devices.is_empty() { self.device } else { allocate_device() };
+        devices.push((host_device, device));
+        device
+    }
+
+    pub fn find(&self, id: HostId) -> Option<Rc<HostInode>> {
+        self.inodes.borrow().get(&id)?.upgrade()
+    }
+
+    pub fn remember(&self, id: HostId, inode: &Rc<HostInode>) {
+        self.inodes.borrow_mut().insert(id, Rc::downgrade(inode));
+    }
+
+    /// An inode is gone. Another one may have taken its number already.
+    pub fn forget(&self, id: HostId) {
+        let mut inodes = self.inodes.borrow_mut();
+        if inodes.get(&id).is_some_and(|inode| inode.strong_count() == 0) {
+            inodes.remove(&id);
+        }
+    }
+
+    /// A directory has opened a handle: the one that did so longest ago closes its own.
+    pub fn opened_directory(&self, inode: &Weak<HostInode>) {
+        let mut open = self.open_directories.borrow_mut();
+        open.push_back(inode.clone());
+        if open.len() > MAX_DIRECTORY_HANDLES
+            && let Some(oldest) = open.pop_front()
+            && let Some(oldest) = oldest.upgrade()
+        {
+            oldest.close_handle();
+        }
+    }
+
+    /// Keeps a descriptor open for a while, because the file will likely be opened again.
+    pub fn keep_recent(&self, handle: &Rc<OwnedFd>) {
+        let mut recent = self.recent_files.borrow_mut();
+        recent.push_back(Rc::clone(handle));
+        if recent.len() > MAX_RECENT_FILES {
+            recent.pop_front();
+        }
+    }
+}
