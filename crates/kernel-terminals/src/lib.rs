@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod devpts;
 pub mod discipline;
 mod driver;
 pub mod host;
@@ -20,4 +21,7 @@ mod terminals;
 pub use driver::Driver;
 pub use job_control::{Caller, JobControl};
 pub use terminal::{Terminal, TerminalFile};
-pub use terminals::{SlaveInfo, Terminals};
+pub use terminals::Terminals;
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,13 @@ mod modes;
 mod session;
 mod transfer;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use kernel_core::timers::{Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::Inode;
 use linux_abi::Pid;
 use linux_abi::signals::Signal;
 use linux_abi::terminals::{PacketStatus, WindowSize};
@@ -49,6 +50,8 @@ pub struct Terminal {
     n_open: Cell<usize>,
     /// When the read that is under way gives up (`VTIME`).
     read_deadline: Cell<Option<Instant>>,
+    /// Its node in `/dev/pts`.
+    node: OnceCell<Rc<dyn Inode>>,
 }
 
 impl Terminal {
@@ -74,12 +77,18 @@ impl Terminal {
             n_hang_ups: Cell::default(),
             n_open: Cell::default(),
             read_deadline: Cell::default(),
+            node: OnceCell::new(),
         })
     }
 
     /// Its number among the pseudo terminals.
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    pub(crate) fn set_node(&self, node: Rc<dyn Inode>) {
+        // Set once, when the terminal gets its name.
+        let _ = self.node.set(node);
     }
 
     /// Its name without `/dev/`, as `ps` shows it.

@@ -4,15 +4,18 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use kernel_core::credentials::cap;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers::{Timers, real_time};
 use kernel_files::FileOps;
+use kernel_files::inode::{FileSystem, Inode};
+use kernel_files::pseudo::{PseudoFs, PseudoInode};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
+use crate::devpts;
 use crate::host::HostLine;
 use crate::job_control::JobControl;
 use crate::pty::{MasterFile, MasterSide};
@@ -23,13 +26,11 @@ pub const MAX_TERMINALS: usize = 4096;
 
 /// What `/dev/pts` shows of a slave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlaveInfo {
+pub(crate) struct SlaveInfo {
     /// Its number, which is its name.
     pub index: u32,
     /// The user that opened the master.
     pub uid: u32,
-    /// The group of that user.
-    pub gid: u32,
     /// When it was made, in nanoseconds since 1970.
     pub created: u64,
 }
@@ -38,12 +39,14 @@ struct Entry {
     terminal: Rc<Terminal>,
     is_locked: Rc<Cell<bool>>,
     info: SlaveInfo,
+    node: Rc<PseudoInode>,
 }
 
 pub(crate) struct Registry {
     pub(crate) jobs: Rc<dyn JobControl>,
     timers: Timers,
     entries: RefCell<BTreeMap<u32, Entry>>,
+    devpts: Rc<PseudoFs>,
 }
 
 impl Registry {
@@ -81,6 +84,16 @@ impl Registry {
         Ok(file)
     }
 
+    /// The node of a slave in `/dev/pts`.
+    pub(crate) fn node(&self, index: u32) -> Option<Rc<PseudoInode>> {
+        self.entries.borrow().get(&index).map(|entry| Rc::clone(&entry.node))
+    }
+
+    /// The slaves from number `from` on, in order.
+    pub(crate) fn slaves(&self, from: u32) -> Vec<SlaveInfo> {
+        self.entries.borrow().range(from..).map(|(_, entry)| entry.info).collect()
+    }
+
     pub(crate) fn remove(&self, index: u32) {
         self.entries.borrow_mut().remove(&index);
     }
@@ -108,7 +121,13 @@ pub struct Terminals {
 impl Terminals {
     /// No terminals; `jobs` is what they ask about processes.
     pub fn new(jobs: Rc<dyn JobControl>, timers: Timers) -> Self {
-        Self { registry: Rc::new(Registry { jobs, timers, entries: RefCell::default() }) }
+        let registry = Rc::new_cyclic(|registry: &Weak<Registry>| Registry {
+            jobs,
+            timers,
+            entries: RefCell::default(),
+            devpts: devpts::new_file_system(registry),
+        });
+        Self { registry }
     }
 
     /// Opens `/dev/ptmx`: makes a new pair and gives its master.
@@ -121,7 +140,7 @@ impl Terminals {
         let terminal =
             Terminal::new(index, driver, Rc::clone(&registry.jobs), registry.timers.clone());
         let is_locked = Rc::new(Cell::new(true));
-        self.add(&terminal, &is_locked, credentials.fsuid, credentials.fsgid);
+        self.add(&terminal, &is_locked, credentials.fsuid);
         Ok(MasterFile::new(side, terminal, is_locked, Rc::downgrade(registry)))
     }
 
@@ -150,7 +169,6 @@ impl Terminals {
         host: OwnedFd,
         events: &HostEvents,
         uid: u32,
-        gid: u32,
     ) -> SysResult<Rc<Terminal>> {
         let registry = &self.registry;
         let line = HostLine::new(host);
@@ -162,7 +180,7 @@ impl Terminals {
             registry.timers.clone(),
         );
         line.connect(&terminal, events)?;
-        self.add(&terminal, &Rc::new(Cell::new(false)), uid, gid);
+        self.add(&terminal, &Rc::new(Cell::new(false)), uid);
         Ok(terminal)
     }
 
@@ -171,20 +189,20 @@ impl Terminals {
         TerminalFile::new(terminal)
     }
 
-    fn add(&self, terminal: &Rc<Terminal>, is_locked: &Rc<Cell<bool>>, uid: u32, gid: u32) {
-        let info = SlaveInfo { index: terminal.index(), uid, gid, created: real_time() };
-        let entry = Entry { terminal: Rc::clone(terminal), is_locked: Rc::clone(is_locked), info };
+    fn add(&self, terminal: &Rc<Terminal>, is_locked: &Rc<Cell<bool>>, uid: u32) {
+        let info = SlaveInfo { index: terminal.index(), uid, created: real_time() };
+        let root = self.registry.devpts.root();
+        let Some(root) = root.as_any().downcast_ref::<PseudoInode>() else { return };
+        let node = devpts::new_node(root, &info);
+        terminal.set_node(Rc::clone(&node) as Rc<dyn Inode>);
+        let entry =
+            Entry { terminal: Rc::clone(terminal), is_locked: Rc::clone(is_locked), info, node };
         self.registry.entries.borrow_mut().insert(terminal.index(), entry);
     }
 
-    /// The slave of this number, as `/dev/pts` shows it.
-    pub fn slave(&self, index: u32) -> Option<SlaveInfo> {
-        self.registry.entries.borrow().get(&index).map(|entry| entry.info)
-    }
-
-    /// The slaves from number `from` on, in order.
-    pub fn slaves(&self, from: u32) -> Vec<SlaveInfo> {
-        self.registry.entries.borrow().range(from..).map(|(_, entry)| entry.info).collect()
+    /// The file system of `/dev/pts`.
+    pub fn devpts(&self) -> Rc<PseudoFs> {
+        Rc::clone(&self.registry.devpts)
     }
 
     /// The terminal of this number.

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use kernel_core::io::{Sink, Source};
 use kernel_core::wait::{PollEvents, WaitQueue};
-use kernel_files::{FileOps, Intent, Ioctl, OpenFile};
+use kernel_files::{FileOps, Inode, Intent, Ioctl, OpenFile};
+use linux_abi::files::OpenFlags;
 use linux_abi::signals::Signal;
 use linux_abi::terminals::{LocalModes, request};
 use linux_abi::{Errno, SysResult, WaitResult};
@@ -105,6 +106,14 @@ impl FileOps for TerminalFile {
             return Err(if is_foreground { Errno::ENOTTY } else { Errno::EIO });
         }
         self.terminal.control_slave(file, ioctl)
+    }
+
+    fn inode(&self) -> Option<&Rc<dyn Inode>> {
+        self.terminal.node.get()
+    }
+
+    fn reopen(&self, _flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {
+        Ok(Self::new(&self.terminal))
     }
 
     fn describe(&self) -> String {
