@@ -15,4 +15,5 @@ pub mod host_events;
 pub mod io;
 pub mod memory;
 pub mod timers;
+pub mod user_buffers;
 pub mod wait;

@@ -48,19 +48,22 @@ impl FdTable {
         limit: u32,
         close_on_exec: bool,
     ) -> SysResult<Fd> {
-        let limit = limit.min(NR_OPEN);
-        let mut index = (lowest as usize).max(self.lowest_free);
-        while matches!(self.entries.get(index), Some(Some(_))) {
-            index += 1;
-        }
-        if index >= limit as usize {
-            return Err(Errno::EMFILE);
-        }
+        let index = self.find_free(lowest, limit)?;
         if lowest as usize <= self.lowest_free {
             self.lowest_free = index + 1;
         }
         self.put(index, Descriptor { file, close_on_exec })?;
         i32::try_from(index).map(Fd).map_err(|_| Errno::EMFILE)
+    }
+
+    /// The lowest free number from `lowest` on and below `limit`; `EMFILE` if there is none. For
+    /// those who must know before they begin something that cannot be taken back.
+    pub fn find_free(&self, lowest: u32, limit: u32) -> SysResult<usize> {
+        let mut index = (lowest as usize).max(self.lowest_free);
+        while matches!(self.entries.get(index), Some(Some(_))) {
+            index += 1;
+        }
+        if index < limit.min(NR_OPEN) as usize { Ok(index) } else { Err(Errno::EMFILE) }
     }
 
     /// Makes `fd` name `file`. Returns what it named before, for the caller to close.

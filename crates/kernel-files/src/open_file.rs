@@ -140,6 +140,12 @@ pub trait FileOps: Any {
         None
     }
 
+    /// For how many nanoseconds a call waits at most (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
+    fn patience(&self, intent: Intent) -> Option<u64> {
+        let _ = intent;
+        None
+    }
+
     /// Answers an `ioctl` of this kind of file.
     fn ioctl(&self, file: &OpenFile, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         let _ = (file, ioctl);

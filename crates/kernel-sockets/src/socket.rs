@@ -173,6 +173,15 @@ impl FileOps for Socket {
         Some(self.ops.common().queue.clone())
     }
 
+    fn patience(&self, intent: Intent) -> Option<u64> {
+        let options = &self.ops.common().options;
+        let nanos = match intent {
+            Intent::Write => options.send_timeout.get(),
+            Intent::Read | Intent::Control(_) => options.receive_timeout.get(),
+        };
+        (nanos > 0).then_some(nanos)
+    }
+
     fn ioctl(&self, _file: &OpenFile, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         self.ops.ioctl(ioctl)
     }

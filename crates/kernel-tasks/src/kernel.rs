@@ -1,5 +1,6 @@
 //! What all processes of a sandbox share.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -8,7 +9,9 @@ use kernel_core::host_events::HostEvents;
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::{FdTable, FsContext};
+use kernel_sockets::Network;
 use kernel_terminals::Terminals;
+use linux_abi::sockets::Ucred;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
 
@@ -38,6 +41,8 @@ impl Default for KernelOptions {
 pub struct Kernel {
     /// Everything that waits for a time.
     pub timers: Timers,
+    /// What all sockets share.
+    pub network: Rc<Network>,
     /// The host descriptors that are watched.
     pub host_events: HostEvents,
     /// Which thread, process, group and session each number names.
@@ -74,6 +79,7 @@ impl Kernel {
                 Rc::new(TerminalJobs { kernel: kernel.clone() }),
                 timers.clone(),
             ),
+            network: Network::new(timers.clone(), identify),
             timers,
             host_events,
             ids: IdTable::default(),
@@ -218,4 +224,11 @@ impl Kernel {
     pub fn set_domainname(&self, name: Vec<u8>) {
         *self.domainname.borrow_mut() = name;
     }
+}
+
+/// Who a caller is, for sockets, which know no threads.
+fn identify(caller: &dyn Any) -> Option<Ucred> {
+    let thread: &Thread = caller.downcast_ref()?;
+    let credentials = thread.credentials();
+    Some(Ucred { pid: thread.process().pid.0, uid: credentials.uid, gid: credentials.gid })
 }

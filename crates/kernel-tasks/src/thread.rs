@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::memory::UserMemory;
-use kernel_core::timers::Instant;
+use kernel_core::timers::{self, Instant};
 use kernel_files::{FdTable, FsContext, Intent, OpenFile};
 use linux_abi::signals::{SigSet, Signal};
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
@@ -299,7 +299,10 @@ impl Thread {
         mut attempt: impl FnMut() -> SysResult<T>,
     ) -> WaitResult<T> {
         let writes = events.contains(kernel_core::wait::PollEvents::OUT);
-        file.ops().admit(file, self, if writes { Intent::Write } else { Intent::Read })?;
+        let intent = if writes { Intent::Write } else { Intent::Read };
+        file.ops().admit(file, self, intent)?;
+        let limit = file.ops().patience(intent);
+        let deadline = deadline.or_else(|| limit.map(|nanos| timers::now().after(nanos)));
         loop {
             match attempt() {
                 Err(Errno::EAGAIN) if !file.is_nonblocking() => {}
@@ -307,8 +310,12 @@ impl Thread {
             }
             let Some(queue) = file.ops().queue() else { return Err(Errno::EAGAIN.into()) };
             let wait = queue.wait(events);
-            if self.interruptible_until(Restart::IfAsked, deadline, wait).await?.is_none() {
-                return Err(Errno::EAGAIN.into());
+            match self.interruptible_until(Restart::IfAsked, deadline, wait).await {
+                Ok(Some(())) => {}
+                Ok(None) => return Err(Errno::EAGAIN.into()),
+                // A wait that has a limit of its own is never begun anew; see signal(7).
+                Err(Interrupted::Signal(_)) if limit.is_some() => return Err(Errno::EINTR.into()),
+                Err(interrupted) => return Err(interrupted),
             }
         }
     }

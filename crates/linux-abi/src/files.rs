@@ -1,5 +1,19 @@
 //! Files: open flags, modes, stat structures, directory entries, locks, ioctl numbers of files.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// `struct iovec`, as the guest lays it out.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct IoVec {
+    /// The address of the buffer.
+    pub base: u64,
+    /// Its length.
+    pub len: u64,
+}
+
 bitflags::bitflags! {
     /// `O_*`, as `open(2)` takes them and `F_GETFL` shows them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
