@@ -17,6 +17,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::ids::IdTable;
 use crate::limits::Limits;
+use crate::mapped_paths::MappedPaths;
 use crate::signals::QueueLimits;
 use crate::terminal_jobs::TerminalJobs;
 use crate::thread::{Attributes, ThreadParts};
@@ -49,6 +50,8 @@ pub struct Kernel {
     pub ids: IdTable,
     /// The terminals.
     pub terminals: Terminals,
+    /// By which paths guests know the host files that they have mapped.
+    pub mapped_paths: MappedPaths,
     /// When the sandbox started.
     pub started: Instant,
     /// How many signals are queued for each user.
@@ -81,6 +84,7 @@ impl Kernel {
             ),
             network: Network::new(timers.clone(), identify),
             timers,
+            mapped_paths: MappedPaths::default(),
             host_events,
             ids: IdTable::default(),
             started: timers::now(),

@@ -16,6 +16,7 @@ pub mod ids;
 pub mod kernel;
 pub mod limits;
 pub mod machine;
+pub mod mapped_paths;
 pub mod process;
 pub mod signals;
 mod terminal_jobs;
@@ -25,6 +26,6 @@ pub mod thread;
 
 pub use group::{ProcessGroup, Session};
 pub use kernel::{Kernel, KernelOptions};
-pub use machine::Machine;
+pub use machine::{HostFile, Machine};
 pub use process::Process;
 pub use thread::Thread;

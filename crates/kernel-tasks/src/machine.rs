@@ -1,10 +1,11 @@
 //! The host's side of a guest thread.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use kernel_core::memory::UserMemory;
 pub use kernel_loader::{Image, Segment};
-use linux_abi::SysResult;
+use linux_abi::{Errno, SysResult};
 
 use crate::Thread;
 
@@ -47,6 +48,22 @@ pub trait Machine {
     /// Resident memory of the host process in bytes.
     fn resident_bytes(&self) -> u64;
 
+    /// Whether the thread waits in a system call of ours, as opposed to running.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
+    /// What the host tells of the host process in one of the files of its `/proc` directory.
+    fn host_text(&self, file: HostFile) -> SysResult<Vec<u8>> {
+        let _ = file;
+        Err(Errno::EIO)
+    }
+
+    /// The address ranges that are the shim's own, and that no guest is told of.
+    fn hidden_ranges(&self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
+
     /// The ids that the shim answers by itself changed.
     fn publish_ids(&self, ids: Ids);
 
@@ -69,6 +86,37 @@ pub trait Machine {
     /// Starts `image` in a fresh host process. The old one ends (or goes back to the parent of a
     /// `vfork`) when it reads the reply of the call that is under way.
     fn exec(&self, image: Image) -> SysResult<Rc<dyn Machine>>;
+}
+
+/// A file in the host's `/proc` directory of a host process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HostFile {
+    /// `maps`.
+    Maps,
+    /// `smaps`.
+    Smaps,
+    /// `smaps_rollup`.
+    SmapsRollup,
+    /// `statm`.
+    Statm,
+    /// `status`.
+    Status,
+    /// `stat`.
+    Stat,
+}
+
+impl HostFile {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Maps => "maps",
+            Self::Smaps => "smaps",
+            Self::SmapsRollup => "smaps_rollup",
+            Self::Statm => "statm",
+            Self::Status => "status",
+            Self::Stat => "stat",
+        }
+    }
 }
 
 /// How a new thread begins: as its parent, right after the call, but for what is named here. The

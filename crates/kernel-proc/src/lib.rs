@@ -1,0 +1,3 @@
+//! The file systems that tell of the kernel: `proc`, `sysfs` and `cgroup2`.
+
+#![forbid(unsafe_code)]
