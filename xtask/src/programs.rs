@@ -46,6 +46,9 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(filter) = &options.filter {
         cases.retain(|case| case.full_name().contains(filter));
     }
+    if options.native {
+        cases.retain(|case| !case.inside_only);
+    }
     if options.list {
         for case in &cases {
             println!("{}", case.full_name());

@@ -57,7 +57,10 @@ pub struct Case {
     /// What must be in the sandbox's standard error.
     #[serde(default)]
     pub stderr_contains: Option<String>,
-    /// There is no native counterpart: only the code and `stderr_contains` are checked.
+    /// What the sandbox's standard output must be, for cases without a native counterpart.
+    #[serde(default)]
+    pub stdout: Option<String>,
+    /// There is no native counterpart: only the code, `stdout` and `stderr_contains` are checked.
     #[serde(default)]
     pub inside_only: bool,
     /// Left-over files whose path contains one of these are not compared.

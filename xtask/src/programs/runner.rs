@@ -84,7 +84,11 @@ fn try_run(
             end_of(&finished.errors)
         )));
     }
-    let Some(natively) = natively else { return Ok(Verdict::Passed) };
+    let Some(natively) = natively else {
+        let wanted = case.stdout.as_deref().map(str::as_bytes);
+        let difference = wanted.and_then(|it| compare::texts("output", it, &finished.output));
+        return Ok(difference.map_or(Verdict::Passed, Verdict::Failed));
+    };
     let mut difference = compare::texts("output", &natively.output, &finished.output);
     if case.stderr && difference.is_none() {
         difference = compare::texts("standard error", &natively.errors, &finished.errors);
