@@ -34,7 +34,7 @@ const LEVEL: i64 = 6;
 #[derive(Debug, Error)]
 pub enum PackError {
     /// the skill is not valid
-    #[error("the skill is not valid: {}", .0.summary())]
+    #[error("the skill is {}", .0.summary())]
     Invalid(Box<Report>),
     /// not a folder
     #[error("{0} is not a folder")]

@@ -246,11 +246,17 @@ pub fn choose_script(skill: &Skill, wanted: Option<&str>) -> Result<Script, Plan
     }
 }
 
-/// The scripts in `scripts/` if there are any, else all.
+/// The scripts that a person would start: those that do something, in `scripts/` if there are any
+/// there.
 fn preferred(scripts: &[Script]) -> Vec<&Script> {
-    let usual: Vec<&Script> =
-        scripts.iter().filter(|script| script.path.starts_with("scripts/")).collect();
-    if usual.is_empty() { scripts.iter().collect() } else { usual }
+    let is_usual = |script: &&Script| script.path.starts_with("scripts/");
+    let entries: Vec<&Script> = scripts.iter().filter(|script| script.is_entry).collect();
+    let usual: Vec<&Script> = entries.iter().copied().filter(is_usual).collect();
+    match (usual.is_empty(), entries.is_empty()) {
+        (false, _) => usual,
+        (true, false) => entries,
+        (true, true) => scripts.iter().collect(),
+    }
 }
 
 /// The command lines that can run the script, the best first.

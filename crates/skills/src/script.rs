@@ -6,6 +6,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::deps;
 use crate::skill::{FileEntry, Skill};
 
 /// How much of a file is read to tell what it is.
@@ -107,6 +108,8 @@ pub struct Script {
     pub shebang: Option<Vec<String>>,
     /// Size in bytes.
     pub size: u64,
+    /// Whether it does something when it is started. Other files are there to be imported.
+    pub is_entry: bool,
 }
 
 /// Lists the skill's scripts: in `scripts/` those that a person would start, elsewhere what has a
@@ -133,7 +136,28 @@ pub fn read(skill: &Skill, entry: &FileEntry) -> Option<Script> {
         None if head.starts_with(b"\x7fELF") => Interpreter::Elf,
         None => from_extension(entry.extension()?)?,
     };
-    Some(Script { path: entry.path.clone(), interpreter, shebang, size: entry.size })
+    let is_entry =
+        shebang.is_some() || entry.is_executable || does_something(skill, entry, &interpreter);
+    Some(Script { path: entry.path.clone(), interpreter, shebang, size: entry.size, is_entry })
+}
+
+/// Whether a file does more than define things for others.
+fn does_something(skill: &Skill, entry: &FileEntry, interpreter: &Interpreter) -> bool {
+    match interpreter {
+        Interpreter::Python => {
+            let text = skill.read_text(entry).unwrap_or_default();
+            deps::does_something_in_python(&text)
+        }
+        Interpreter::Node | Interpreter::TypeScript => {
+            let text = skill.read_text(entry).unwrap_or_default();
+            let is_module = text
+                .lines()
+                .any(|line| line.starts_with("export ") || line.starts_with("module.exports"));
+            let is_both = text.contains("require.main") || text.contains("import.meta.");
+            !is_module || is_both || text.contains("process.argv")
+        }
+        _ => true,
+    }
 }
 
 /// Files that are never listed as scripts, though they look like some.
@@ -223,6 +247,25 @@ mod tests {
         assert_eq!(interpreter("scripts/a", "\u{7f}ELF..."), Some(Interpreter::Elf));
         assert_eq!(interpreter("scripts/a.txt", "words"), None);
         assert_eq!(interpreter("scripts/.py", ""), None);
+    }
+
+    #[test]
+    fn files_to_be_imported_are_told_from_files_to_be_started() {
+        let is_entry = |path: &str, text: &str| {
+            let skill = SkillBuilder::new("a").file(path, text).load();
+            find_scripts(&skill)[0].is_entry
+        };
+        assert!(is_entry("a.py", "def f():\n    g()\nif __name__ == '__main__':\n    f()\n"));
+        assert!(is_entry("a.py", "import x\nx.go()\n"));
+        assert!(is_entry("a.py", "import x\nif x.a():\n    print(1)\nelse:\n    print(2)\n"));
+        assert!(is_entry("a.py", "for a in b:\n    print(a)\n"));
+        assert!(!is_entry(
+            "a.py",
+            "\"\"\"Doc.\"\"\"\nimport x\nN = 3\n\n@x.y\ndef f():\n    g()\n"
+        ));
+        assert!(!is_entry("a.py", "try:\n    import x\nexcept ImportError:\n    x = None\n"));
+        assert!(!is_entry("a.js", "export function f() {}\n"));
+        assert!(is_entry("a.js", "console.log(1)\n"));
     }
 
     #[test]

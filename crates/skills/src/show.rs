@@ -71,7 +71,9 @@ impl Summary {
             self.scripts.iter().map(|script| script.path.chars().count()).max().unwrap_or(0);
         for script in &self.scripts {
             let path = printable(&script.path);
-            text.push_str(&format!("  {path:width$}  {}\n", printable(script.interpreter.word())));
+            let word = printable(script.interpreter.word());
+            let note = if script.is_entry { "" } else { ", to be imported" };
+            text.push_str(&format!("  {path:width$}  {word}{note}\n"));
         }
         if !self.needs.is_empty() {
             text.push_str(&format!("\nneeds\n{}", self.needs.to_text()));

@@ -77,6 +77,20 @@ const NAMESPACED: &[(&str, &str)] = &[
     ("ruamel.yaml", "ruamel.yaml"),
 ];
 
+/// Distributions that start a program of the system. Sorted by their normal spelling.
+const STARTED_BY: &[(&str, &str)] = &[
+    ("camelot-py", "gs"),
+    ("ffmpeg-python", "ffmpeg"),
+    ("gitpython", "git"),
+    ("graphviz", "dot"),
+    ("ocrmypdf", "tesseract"),
+    ("pdf2image", "pdftoppm"),
+    ("pydub", "ffmpeg"),
+    ("pypandoc", "pandoc"),
+    ("pytesseract", "tesseract"),
+    ("tabula-py", "java"),
+];
+
 /// Programs and the package of Debian that holds them. Sorted by program.
 const PACKAGES: &[(&str, &str)] = &[
     ("bash", "bash"),
@@ -190,6 +204,11 @@ pub(super) fn package_of(program: &str) -> Option<&'static str> {
     look_up(PACKAGES, program).filter(|package| !package.is_empty())
 }
 
+/// The program that a distribution starts.
+pub(super) fn program_of_distribution(name: &str) -> Option<&'static str> {
+    look_up(STARTED_BY, &normal_distribution(name))
+}
+
 /// The distribution that holds an imported module.
 pub(super) fn distribution_of(module: &str) -> String {
     let mut prefix = module;
@@ -221,7 +240,7 @@ mod tests {
         for list in [PYTHON_STDLIB, NODE_BUILTIN, ALWAYS_THERE] {
             assert!(list.split_whitespace().is_sorted());
         }
-        for list in [DISTRIBUTIONS, NAMESPACED, PACKAGES] {
+        for list in [DISTRIBUTIONS, NAMESPACED, PACKAGES, STARTED_BY] {
             assert!(list.is_sorted_by(|a, b| a.0 < b.0));
         }
     }

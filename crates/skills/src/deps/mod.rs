@@ -155,6 +155,27 @@ pub fn find_needs(skill: &Skill) -> Needs {
     node::scan(skill, &mut hints);
     programs::scan_shell(skill, &mut hints);
     prose::scan(skill, &mut hints);
+    prose::scan_compatibility(skill, &mut hints);
+    for script in crate::script::find_scripts(skill) {
+        let program = script.interpreter.usual_program();
+        if !program.is_empty() {
+            let name = program.rsplit('/').next().unwrap_or(program);
+            hints.programs.push(Hint::new(name, &script.path, 1, Evidence::Used));
+        }
+    }
+    for hint in &hints.python {
+        if let Some(program) = lists::program_of_distribution(&hint.name) {
+            hints.programs.push(Hint {
+                name: program.to_owned(),
+                requirement: None,
+                import: None,
+                ..hint.clone()
+            });
+        }
+    }
+    for hint in hints.programs.iter_mut().filter(|hint| hint.name == "libreoffice") {
+        hint.name = "soffice".to_owned(); // Two names of one program.
+    }
     hints.programs.retain(|hint| !lists::is_always_there(&hint.name));
     Needs {
         python: gather(hints.python, lists::normal_distribution),
@@ -206,6 +227,11 @@ pub(crate) fn python_files(skill: &Skill) -> Vec<(&FileEntry, String)> {
         .filter(is_python)
         .filter_map(|entry| Some((entry, skill.read_text(entry)?)))
         .collect()
+}
+
+/// Whether a Python text does something at its top, beyond definitions and imports.
+pub(crate) fn does_something_in_python(text: &str) -> bool {
+    python::does_something(text)
 }
 
 /// Whether a Python text imports a package or module that lies at the top of the skill.

@@ -17,7 +17,7 @@ fn pattern(text: &str) -> Regex {
 /// Calls of Python whose first word is a program.
 static PYTHON_CALL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(?:subprocess\.(?:run|Popen|call|check_call|check_output|getoutput|getstatusoutput)|\bPopen|os\.system|os\.popen|shutil\.which|create_subprocess_exec|create_subprocess_shell|os\.exec[lv]p?e?)\s*\(\s*(?:args\s*=\s*)?\[?\s*[rf]?["']([A-Za-z0-9][\w.+-]*)"#,
+        r#"(?:subprocess\.(?:run|Popen|call|check_call|check_output|getoutput|getstatusoutput)|\bPopen|os\.system|os\.popen|create_subprocess_exec|create_subprocess_shell|os\.exec[lv]p?e?)\s*\(\s*(?:args\s*=\s*)?\[?\s*[rf]?["']([A-Za-z0-9][\w.+-]*)"#,
     )
 });
 
@@ -33,9 +33,18 @@ static NODE_CALL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// Calls of Python that only look for a program.
+static PYTHON_PROBE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"shutil\.which\s*\(\s*["']([A-Za-z0-9][\w.+-]*)"#));
+
 /// The programs that a statement of Python starts.
 pub(super) fn started_by_python(statement: &str) -> Vec<String> {
     [&*PYTHON_CALL, &*PYTHON_LIST].iter().flat_map(|calls| found(calls, statement)).collect()
+}
+
+/// The programs that a statement of Python looks for. The script may go on without them.
+pub(super) fn probed_by_python(statement: &str) -> Vec<String> {
+    found(&PYTHON_PROBE, statement)
 }
 
 /// The programs that a line of JavaScript starts.
@@ -50,6 +59,9 @@ fn found(calls: &Regex, text: &str) -> Vec<String> {
         .map(|name| name.as_str().to_owned())
         .collect()
 }
+
+/// Stands where something is that cannot be a program.
+const NOT_A_WORD: char = '\u{fffd}';
 
 /// Words of the shell's own.
 const SHELL_WORDS: &[&str] = &[
@@ -142,6 +154,7 @@ pub(super) fn shell_programs(text: &str) -> Vec<(usize, String)> {
     let mut programs = Vec::new();
     let mut until: Option<String> = None;
     let mut is_continued = false;
+    let mut open = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if let Some(end) = &until {
             if line.trim() == end {
@@ -150,9 +163,10 @@ pub(super) fn shell_programs(text: &str) -> Vec<(usize, String)> {
             continue;
         }
         until = here_document(line);
-        let was_continued = std::mem::replace(&mut is_continued, line.ends_with('\\'));
-        let mut commands = commands(line);
-        if was_continued && !commands.is_empty() {
+        let goes_on =
+            std::mem::replace(&mut is_continued, line.ends_with('\\')) || !open.is_empty();
+        let mut commands = commands(line, &mut open);
+        if goes_on && !commands.is_empty() {
             commands.remove(0);
         }
         for command in commands {
@@ -188,32 +202,42 @@ fn functions(text: &str) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// Cuts a line at `|`, `;`, `&`, `(`, `` ` `` outside of quotes, and drops what is in quotes.
-fn commands(line: &str) -> Vec<String> {
+/// Cuts a line into simple commands and drops what is in quotes. `open` holds the quotes and
+/// brackets that are open; what is open at the end stays open for the next line.
+fn commands(line: &str, open: &mut Vec<char>) -> Vec<String> {
     let mut parts = vec![String::new()];
-    let mut quote: Option<char> = None;
     let mut last = ' ';
     for c in line.chars() {
         let Some(part) = parts.last_mut() else { break };
-        match quote {
-            Some(open) if c == open && last != '\\' => quote = None,
+        match (open.last().copied(), c) {
+            (Some('\''), '\'') => drop(open.pop()),
+            (Some('\''), _) => {}
+            (Some('"'), '"') if last != '\\' => drop(open.pop()),
             // A command inside of a string: `"$(program ...)"`.
-            Some('"') if c == '(' && last == '$' => {
-                quote = None;
+            (Some('"'), '(') if last == '$' => {
+                open.push('(');
                 parts.push(String::new());
             }
-            Some(_) => {}
-            None => match c {
-                '#' if last.is_whitespace() => break,
-                '"' | '\'' if last != '\\' => {
-                    quote = Some(c);
-                    part.push('\u{fffd}');
-                }
-                '|' | ';' | '&' | '(' | ')' | '`' | '{' | '}' if last != '>' => {
-                    parts.push(String::new())
-                }
-                _ => part.push(c),
-            },
+            (Some('"'), _) => {}
+            (_, '#') if last.is_whitespace() => break,
+            (_, '"' | '\'') if last != '\\' => {
+                open.push(c);
+                part.push(NOT_A_WORD);
+            }
+            (_, '(') => {
+                open.push(c);
+                // `((` begins arithmetic, where names are variables.
+                let start = if last == '(' { NOT_A_WORD.to_string() } else { String::new() };
+                parts.push(start);
+            }
+            (Some('('), ')') => {
+                open.pop();
+                parts.push(String::new());
+            }
+            (_, '|' | ';' | '&' | ')' | '`' | '{' | '}') if last != '>' => {
+                parts.push(String::new())
+            }
+            _ => part.push(c),
         }
         last = c;
     }
@@ -257,6 +281,14 @@ mod tests {
         assert_eq!(names("X=1 make all; if jq . f; then rsync a b; fi\n"), ["make", "jq", "rsync"]);
         assert_eq!(names("v=$(node -v)\necho \"$(pnpm -v) | x\"\n"), ["node", "echo", "pnpm"]);
         assert_eq!(names("cat <<'END'\nffmpeg in\nEND\nsox a\n"), ["cat", "sox"]);
+        assert_eq!(
+            names("node -e \"\nconst x = 1;\nfoo.bar\n\" && sox\nqpdf\n"),
+            ["node", "sox", "qpdf"]
+        );
+        assert_eq!(
+            names("echo \"a (b: $(jq c))\"\nqpdf\nx=$((y + 1)); sox\n"),
+            ["echo", "jq", "qpdf", "sox"]
+        );
         assert_eq!(names("go_on() { true; }\ngo_on x\n"), ["true"]);
         assert_eq!(names("tar -x \\\n  file\nfor a in b c; do dot a; done\n"), ["tar", "dot"]);
         assert_eq!(names("\"$PROGRAM\" x\n./configure\n[ -f x ] && qpdf\n"), ["qpdf"]);
@@ -268,7 +300,8 @@ mod tests {
         assert_eq!(of("subprocess.run(['soffice', '--headless'])"), ["soffice"]);
         assert_eq!(of("os.system('pdftotext a.pdf')"), ["pdftotext"]);
         assert_eq!(of("cmd = [\"pdftoppm\", x]"), ["pdftoppm"]);
-        assert_eq!(of("if shutil.which('qpdf'):"), ["qpdf"]);
+        assert!(of("if shutil.which('qpdf'):").is_empty());
+        assert_eq!(probed_by_python("if shutil.which('qpdf'):"), ["qpdf"]);
         assert!(of("subprocess.run([sys.executable, 'x'])").is_empty());
         assert!(of("subprocess.run(f'{x} y')").is_empty());
     }

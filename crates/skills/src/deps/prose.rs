@@ -33,6 +33,27 @@ pub(super) fn scan(skill: &Skill, hints: &mut Hints) {
     }
 }
 
+/// Names of programs that are English words as well.
+const WORDS: [&str; 9] =
+    ["bun", "convert", "dot", "go", "identify", "java", "magick", "make", "tree"];
+
+/// Adds the programs that the front matter's `compatibility` names. It is the place where the
+/// specification wants them, so they count as declared.
+pub(super) fn scan_compatibility(skill: &Skill, hints: &mut Hints) {
+    let Some(text) = &skill.front_matter.compatibility else { return };
+    let manifest = skill.find_file(&skill.manifest).and_then(|entry| skill.read_text(entry));
+    let manifest = manifest.unwrap_or_default();
+    let line = manifest.lines().position(|line| line.starts_with("compatibility:"));
+    let line = line.map_or(1, |at| at + 1);
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    for word in text.split(|c: char| !is_part(c)) {
+        let name = word.to_lowercase();
+        if is_known_program(&name) && !WORDS.contains(&name.as_str()) {
+            hints.programs.push(Hint::new(name, &skill.manifest, line, Evidence::Declared));
+        }
+    }
+}
+
 fn scan_text(file: &str, text: &str, hints: &mut Hints) {
     let mut language: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {
@@ -76,6 +97,8 @@ fn installed<'l>(command: &Regex, line: &'l str) -> Vec<&'l str> {
         .flat_map(|rest| rest.as_str().split_whitespace().take_while(|word| *word != "#"))
         .map(|word| word.trim_matches(|c| matches!(c, '"' | '\'' | '`' | ',' | '.')))
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@'))
+        // `-r requirements.txt` names a file, and only scoped packages have a slash.
+        .filter(|word| !word.ends_with(".txt") && (word.starts_with('@') || !word.contains('/')))
         .collect()
 }
 

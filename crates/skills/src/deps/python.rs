@@ -39,9 +39,14 @@ pub(super) fn scan(skill: &Skill, entry: &FileEntry, text: &str, hints: &mut Hin
         hints.python.push(hint);
     }
     for statement in statements(text) {
-        for program in programs::started_by_python(&statement.full) {
-            hints.programs.push(Hint::new(program, &entry.path, statement.line, Evidence::Used));
+        if statement.code.trim_start().starts_with(['"', '\'']) {
+            continue; // A string that stands alone is documentation.
         }
+        let hint = |program| Hint::new(program, &entry.path, statement.line, Evidence::Used);
+        let started = programs::started_by_python(&statement.full).into_iter().map(hint);
+        hints.programs.extend(started);
+        let probed = programs::probed_by_python(&statement.full).into_iter().map(hint);
+        hints.programs.extend(probed.map(|hint| Hint { is_optional: true, ..hint }));
     }
 }
 
@@ -80,6 +85,56 @@ pub(crate) fn is_at(skill: &Skill, folder: &str, module: &str) -> bool {
     };
     skill.find_file(&format!("{base}.py")).is_some()
         || (skill.find_file(&base).is_some() && has_python(&base))
+}
+
+/// Whether a text does something when it is started, beyond definitions and imports. An empty one
+/// may.
+pub(crate) fn does_something(text: &str) -> bool {
+    let all = statements(text);
+    let mut definition: Option<usize> = None;
+    for statement in &all {
+        if definition.is_some_and(|indent| statement.indent > indent) {
+            continue;
+        }
+        let code = statement.code.trim();
+        let is_definition =
+            ["def ", "class ", "async def "].iter().any(|word| code.starts_with(word));
+        definition = is_definition.then_some(statement.indent);
+        if !is_definition && acts(code) {
+            return true;
+        }
+    }
+    all.is_empty()
+}
+
+/// Whether a statement outside of definitions does something.
+fn acts(code: &str) -> bool {
+    let is_loop =
+        ["for ", "while ", "with ", "raise ", "assert "].iter().any(|word| code.starts_with(word));
+    // What runs in one line behind `if ...:` counts too.
+    let tail = match code.split_once(':') {
+        Some((head, tail)) if is_block_head(head) => tail.trim(),
+        _ => code,
+    };
+    let is_call = tail.ends_with(')') && !is_assignment(tail);
+    let is_other = ["sys.path", "from ", "import ", "@", "(", "[", "except"]
+        .iter()
+        .any(|start| tail.starts_with(start));
+    is_loop || (is_call && !is_other)
+}
+
+/// Whether a statement assigns: a single `=` outside of brackets.
+fn is_assignment(code: &str) -> bool {
+    let mut depth = 0_usize;
+    for c in code.chars() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '=' if depth == 0 => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Finds the imports of a Python text.

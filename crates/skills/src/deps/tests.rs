@@ -91,7 +91,7 @@ fn programs_from_scripts_and_prose() {
         .file("scripts/y.sh", "git init && ls | grep x\n")
         .load();
     let needs = find_needs(&skill);
-    assert_eq!(names(&needs.programs), ["git", "pandoc", "qpdf", "soffice"]);
+    assert_eq!(names(&needs.programs), ["git", "pandoc", "python3", "qpdf", "soffice"]);
     assert_eq!(names(&needs.python), ["markitdown", "rich"]);
     assert_eq!(names(&needs.node), ["docx"]);
     assert!(needs.python.iter().all(|need| need.is_optional));
@@ -109,7 +109,7 @@ fn node_scripts() {
         .load();
     let needs = find_needs(&skill);
     assert_eq!(names(&needs.node), ["sharp"]);
-    assert_eq!(names(&needs.programs), ["git"]);
+    assert_eq!(names(&needs.programs), ["git", "node"]);
 }
 
 #[test]
@@ -120,15 +120,27 @@ fn says_what_is_there_and_how_to_get_the_rest() {
         .load();
     let needs = find_needs(&skill);
     let all = assess(&needs, &PathInventory { path: "/nowhere".into() });
-    assert_eq!(all.len(), 3);
+    assert_eq!(all.len(), 4);
     assert_eq!(all[0].presence, Presence::Unknown);
-    assert!(all[1].advice.contains("libreoffice"));
-    assert_eq!(all[2].presence, Presence::Missing);
+    assert!(all[2].advice.contains("libreoffice"));
+    assert_eq!(all[3].presence, Presence::Missing);
     assert_eq!(python_probe(&needs).last().unwrap(), "yaml");
 }
 
 #[test]
 fn needs_render_as_text() {
     let skill = SkillBuilder::new("a").file("scripts/x.py", "import yaml\n").load();
-    assert_eq!(find_needs(&skill).to_text(), "python:\n  PyYAML  from scripts/x.py:1\n");
+    assert_eq!(
+        find_needs(&skill).to_text(),
+        "python:\n  PyYAML  from scripts/x.py:1\nprograms:\n  python3  from scripts/x.py:1\n"
+    );
+}
+
+#[test]
+fn the_compatibility_field_declares_programs() {
+    let text = "---\nname: a\ndescription: d\ncompatibility: Needs Chromium, git (any) and go make it work\n---\nx\n";
+    let needs = find_needs(&SkillBuilder::new("a").file("SKILL.md", text).load());
+    assert_eq!(names(&needs.programs), ["chromium", "git"]);
+    assert_eq!(needs.programs[0].seen[0].line, 4);
+    assert!(!needs.programs[0].is_optional);
 }

@@ -17,6 +17,15 @@ fn the_only_script_needs_no_name() {
 }
 
 #[test]
+fn helpers_do_not_hide_the_only_script() {
+    let skill = SkillBuilder::new("a")
+        .file("scripts/go.py", "import helper\nhelper.go()\n")
+        .file("scripts/helper.py", "def go():\n    print()\n")
+        .load();
+    assert_eq!(planned(&skill, None).unwrap().script, "scripts/go.py");
+}
+
+#[test]
 fn several_scripts_are_listed() {
     let skill = SkillBuilder::new("a").file("scripts/a.py", "").file("scripts/b.sh", "").load();
     let Err(PlanError::NoScriptNamed(all)) = planned(&skill, None) else { panic!() };
