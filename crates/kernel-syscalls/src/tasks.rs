@@ -1,1 +1,38 @@
 //! Processes and threads: one file per call or small family.
+
+mod capabilities;
+mod clone;
+mod exit;
+mod group;
+mod identity;
+mod kcmp;
+mod limits;
+mod personality;
+mod pidfd;
+mod prctl;
+mod priority;
+mod scheduling;
+mod usage;
+mod wait;
+
+pub(crate) use capabilities::{capget, capset};
+pub(crate) use clone::{clone, clone3, fork, unshare, vfork};
+pub(crate) use exit::{exit, exit_group};
+pub(crate) use group::{getpgid, getpgrp, getpid, getppid, getsid, gettid, setpgid, setsid};
+pub(crate) use identity::{
+    getegid, geteuid, getgid, getgroups, getresgid, getresuid, getuid, setfsgid, setfsuid, setgid,
+    setgroups, setregid, setresgid, setresuid, setreuid, setuid,
+};
+pub(crate) use kcmp::kcmp;
+pub(crate) use limits::{getrlimit, prlimit64, setrlimit};
+pub(crate) use personality::personality;
+pub(crate) use pidfd::{pidfd_getfd, pidfd_open, pidfd_send_signal};
+pub(crate) use prctl::prctl;
+pub(crate) use priority::{getpriority, ioprio_get, ioprio_set, setpriority};
+pub(crate) use scheduling::{
+    sched_get_priority_max, sched_get_priority_min, sched_getaffinity, sched_getattr,
+    sched_getparam, sched_getscheduler, sched_rr_get_interval, sched_setaffinity, sched_setattr,
+    sched_setparam, sched_setscheduler, sched_yield,
+};
+pub(crate) use usage::{getrusage, times};
+pub(crate) use wait::{wait4, waitid};

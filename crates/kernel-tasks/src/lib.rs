@@ -12,11 +12,13 @@
 #![forbid(unsafe_code)]
 
 pub mod group;
+pub mod identity;
 pub mod ids;
 pub mod kernel;
 pub mod limits;
 pub mod machine;
 pub mod mapped_paths;
+pub mod pidfd;
 pub mod process;
 pub mod signals;
 mod terminal_jobs;

@@ -10,7 +10,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::memory::UserMemory;
 use kernel_core::timers::{self, Instant};
 use kernel_files::{FdTable, FsContext, Intent, OpenFile};
-use linux_abi::signals::{SigSet, Signal};
+use linux_abi::signals::{SigInfo, SigSet, Signal};
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
 
 use crate::machine::Ids;
@@ -183,6 +183,11 @@ impl Thread {
     /// Whether it has ended. Its calls need no answer any more.
     pub fn has_exited(&self) -> bool {
         self.exited.get()
+    }
+
+    /// What a signal from this thread says: `code` and who sent it.
+    pub fn signal_info(&self, signal: Signal, code: i32) -> SigInfo {
+        SigInfo::from_process(signal, code, self.process.pid, self.credentials().uid)
     }
 
     /// Tells the shim the ids that it answers by itself.

@@ -28,8 +28,9 @@ impl CpuTimes {
         (self.user / NANOS_PER_TICK, self.system / NANOS_PER_TICK)
     }
 
+    /// Both added up.
     #[must_use]
-    fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             user: self.user.saturating_add(other.user),
             system: self.system.saturating_add(other.system),
