@@ -1,5 +1,9 @@
 //! Polling, epoll, eventfd, timerfd, pipes, SysV and POSIX IPC.
 
+pub mod futex;
+pub mod mqueue;
+pub mod sysv;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The `ioctl` that asks how many bytes there are to read.
