@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use kernel_core::credentials::{Credentials, cap};
+use kernel_core::credentials::Credentials;
 use kernel_core::timers::real_time;
 use linux_abi::events::sysv::{SemBuf, SemidDs};
 use linux_abi::time::NANOS_PER_SEC;
@@ -19,8 +19,8 @@ use linux_abi::{Errno, Pid, SysResult};
 
 use super::permission::{Guarded, Permission, Want};
 use super::table::IpcTable;
-use operation::{Outcome, Pending};
 pub use operation::SemWait;
+use operation::{Outcome, Pending};
 
 /// How many sets there may be.
 pub const SEMMNI: usize = 32_000;
@@ -213,11 +213,7 @@ pub struct Semaphores {
 
 impl Default for Semaphores {
     fn default() -> Self {
-        Self {
-            table: IpcTable::new(SEMMNI),
-            n_semaphores: Cell::new(0),
-            undo: RefCell::default(),
-        }
+        Self { table: IpcTable::new(SEMMNI), n_semaphores: Cell::new(0), undo: RefCell::default() }
     }
 }
 
@@ -307,5 +303,4 @@ impl Semaphores {
             }
         }
     }
-
 }

@@ -72,7 +72,7 @@ impl Segment {
             size,
             host: Rc::new(host),
             read_only: Rc::new(read_only),
-            map_id: kernel_files::allocate_map_ids(),
+            map_id: kernel_files::open_file::allocate_map_ids(),
             n_attached: Cell::new(0),
             is_locked: Cell::new(false),
             is_doomed: Cell::new(false),

@@ -3,7 +3,9 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// `struct mq_attr`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct MqAttr {
     /// `O_NONBLOCK`, or nothing.

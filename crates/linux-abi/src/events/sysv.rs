@@ -133,7 +133,9 @@ pub struct ShmidDs {
 }
 
 /// `struct sembuf`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 #[repr(C)]
 pub struct SemBuf {
     /// Which semaphore of the set.
