@@ -8,6 +8,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_events::ipc::Ipc;
 use kernel_files::{FdTable, FsContext};
 use kernel_sockets::Network;
 use kernel_terminals::Terminals;
@@ -52,6 +53,8 @@ pub struct Kernel {
     pub terminals: Terminals,
     /// By which paths guests know the host files that they have mapped.
     pub mapped_paths: MappedPaths,
+    /// System V IPC and POSIX message queues.
+    pub ipc: Ipc,
     /// When the sandbox started.
     pub started: Instant,
     /// How many signals are queued for each user.
@@ -87,6 +90,7 @@ impl Kernel {
             mapped_paths: MappedPaths::default(),
             host_events,
             ids: IdTable::default(),
+            ipc: Ipc::default(),
             started: timers::now(),
             queued_signals: QueueLimits::default(),
             hostname: RefCell::new(options.hostname),

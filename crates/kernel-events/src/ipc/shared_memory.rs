@@ -13,7 +13,9 @@ use host_sys::rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, op
 use host_sys::{errno_of, rustix};
 use kernel_core::credentials::{Credentials, cap};
 use kernel_files::MappedFile;
-use linux_abi::events::sysv::{SHM_DEST, SHM_HUGETLB, SHM_LOCKED, SHM_RDONLY, ShmidDs};
+use linux_abi::events::sysv::{
+    SHM_DEST, SHM_EXEC, SHM_HUGETLB, SHM_LOCKED, SHM_RDONLY, SHM_REMAP, SHM_RND, ShmidDs,
+};
 use linux_abi::{Errno, Pid, SysResult};
 
 use super::permission::{Guarded, Permission, Want};
@@ -136,6 +138,26 @@ pub struct Attach {
     pub file: MappedFile,
     /// How much.
     pub length: u64,
+    /// Where; `None` leaves that to the address space.
+    pub address: Option<u64>,
+    /// Whether what is mapped there already makes way. If not, the call is `EINVAL`.
+    pub replaces: bool,
+    /// Whether the mapping can be written to.
+    pub is_writable: bool,
+    /// Whether the mapping can be executed.
+    pub is_executable: bool,
+}
+
+/// Where `shmat` shall attach, by its address and flags.
+fn place(address: u64, flags: u32) -> SysResult<Option<u64>> {
+    let (rounds, replaces) = (flags & SHM_RND != 0, flags & SHM_REMAP != 0);
+    match address {
+        0 if replaces => Err(Errno::EINVAL),
+        0 => Ok(None),
+        _ if address.is_multiple_of(PAGE) => Ok(Some(address)),
+        _ if !rounds || (replaces && address < PAGE) => Err(Errno::EINVAL),
+        _ => Ok(Some(address - address % PAGE)),
+    }
 }
 
 /// What a process has attached, by address: the id of the segment.
@@ -186,12 +208,27 @@ impl SharedMemory {
 
     /// What `shmat` shall map. The caller maps it, and then tells with
     /// [`attached`](Self::attached).
-    pub fn prepare_attach(&self, id: u32, flags: u32, who: &Credentials) -> SysResult<Attach> {
+    pub fn prepare_attach(
+        &self,
+        id: u32,
+        address: u64,
+        flags: u32,
+        who: &Credentials,
+    ) -> SysResult<Attach> {
+        let address = place(address, flags)?;
+        let (is_writable, is_executable) = (flags & SHM_RDONLY == 0, flags & SHM_EXEC != 0);
+        let write = if is_writable { Want::WRITE.0 } else { 0 };
+        let execute = if is_executable { 0o111 } else { 0 };
         let segment = self.table.find(id)?;
-        let is_read_only = flags & SHM_RDONLY != 0;
-        let want = if is_read_only { Want::READ } else { Want(Want::READ.0 | Want::WRITE.0) };
-        segment.permission.get().check(who, want)?;
-        Ok(Attach { file: segment.mapped_file(is_read_only), length: segment.mapped_size() })
+        segment.permission.get().check(who, Want(Want::READ.0 | write | execute))?;
+        Ok(Attach {
+            file: segment.mapped_file(!is_writable),
+            length: segment.mapped_size(),
+            address,
+            replaces: flags & SHM_REMAP != 0,
+            is_writable,
+            is_executable,
+        })
     }
 
     /// The process has the segment mapped at `address` now.
@@ -310,7 +347,7 @@ mod tests {
         let all = SharedMemory::default();
         let who = Credentials::of_user(0, 0);
         let id = all.get(9, 5000, IPC_CREAT | 0o600, &who, ME).unwrap();
-        assert_eq!(all.prepare_attach(id, 0, &who).unwrap().length, 8192);
+        assert_eq!(all.prepare_attach(id, 0, 0, &who).unwrap().length, 8192);
         all.attached(ME, 0x10000, id).unwrap();
         all.copy_attachments(ME, CHILD);
         all.remove(id, &who).unwrap();
@@ -330,8 +367,10 @@ mod tests {
         assert_eq!(all.get(IPC_PRIVATE, 0, 0o600, &who, ME), Err(Errno::EINVAL));
         let id = all.get(4, 10, IPC_CREAT | 0o644, &who, ME).unwrap();
         assert_eq!(all.get(4, 11, 0, &who, ME), Err(Errno::EINVAL));
-        assert_eq!(all.prepare_attach(id, 0, &other).err(), Some(Errno::EACCES));
-        assert!(all.prepare_attach(id, SHM_RDONLY, &other).is_ok());
+        assert_eq!(all.prepare_attach(id, 0, 0, &other).err(), Some(Errno::EACCES));
+        assert!(all.prepare_attach(id, 0, SHM_RDONLY, &other).is_ok());
+        assert_eq!(all.prepare_attach(id, 0x1234, 0, &who).err(), Some(Errno::EINVAL));
+        assert_eq!(all.prepare_attach(id, 0x1234, SHM_RND, &who).unwrap().address, Some(0x1000));
         assert_eq!(all.remove(id, &other), Err(Errno::EPERM));
     }
 }

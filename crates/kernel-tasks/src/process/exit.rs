@@ -35,6 +35,7 @@ impl Process {
     /// Everything that a process without threads has to give back or to tell.
     fn finish(self: &Rc<Self>, status: ExitStatus) {
         self.signals.forget_all(&self.kernel.queued_signals);
+        self.kernel.ipc.process_ended(self.pid);
         self.status.set(Some(status));
         if self.is_session_leader()
             && let Some(terminal) = self.terminal()

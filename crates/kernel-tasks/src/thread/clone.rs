@@ -118,6 +118,9 @@ impl Thread {
             fs,
             attributes: self.attributes().for_child(),
         };
+        if kind == Kind::Fork {
+            self.kernel.ipc.process_forked(self.process.pid, id);
+        }
         let thread = Self::new(id, &process, parts);
         thread.publish_pending();
         thread

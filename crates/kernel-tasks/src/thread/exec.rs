@@ -52,6 +52,7 @@ impl Thread {
             let _ = file.ops().flush(&file);
         }
 
+        self.kernel.ipc.process_executed(process.pid);
         process.signals.reset_caught();
         process.set_exit_signal(Some(Signal::SIGCHLD));
         process.set_flag(Flags::EXECUTED, true);

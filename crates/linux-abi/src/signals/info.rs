@@ -72,6 +72,13 @@ impl SigInfo {
         info
     }
 
+    /// The same, with a value for the receiver (`si_value`).
+    #[must_use]
+    pub const fn with_value(mut self, value: u64) -> Self {
+        self.fields[1] = value;
+        self
+    }
+
     /// `SIGCHLD`: what became of a child.
     pub const fn child(
         signal: Signal,
