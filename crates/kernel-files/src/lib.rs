@@ -10,9 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod anonymous;
 pub mod attachments;
 pub mod dentry;
 pub mod descriptors;
+pub mod devfs;
 pub mod device_numbers;
 pub mod directory_file;
 pub mod fs_context;
@@ -23,10 +25,12 @@ pub mod mount;
 pub mod open;
 pub mod open_file;
 pub mod operations;
+pub mod overlay;
 pub mod permission;
 pub mod pseudo;
 pub mod regular_file;
 pub mod special;
+pub mod static_directory;
 pub mod tmpfs;
 pub mod walk;
 pub mod xattr_map;

@@ -1,0 +1,358 @@
+//! Directories of an overlay.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use linux_abi::{Errno, SysResult};
+
+use super::inode::{OverlayInode, Place};
+use super::listing::Listing;
+use super::{UpperKind, marks, require_upper};
+use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
+use crate::metadata::FileKind;
+
+impl OverlayInode {
+    /// What the layers have of this name.
+    fn find(&self, name: &[u8]) -> SysResult<Rc<OverlayInode>> {
+        let mut upper = None;
+        if let Some(directory) = &*self.upper.borrow() {
+            match directory.directory().ok_or(Errno::ENOTDIR)?.lookup(name) {
+                Ok(found) if marks::is_whiteout(&*found) => return Err(Errno::ENOENT),
+                Ok(found) => upper = Some(found),
+                Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        let lowers = match &upper {
+            Some(upper) if upper.kind() != FileKind::Directory => Vec::new(),
+            Some(upper) => match upper.attachments().get::<marks::Lowers>() {
+                Some(lowers) => lowers.0.clone(),
+                None if marks::is_opaque(&**upper) => Vec::new(),
+                None => self.find_lowers(name, FileKind::Directory)?,
+            },
+            None => self.find_lowers(name, FileKind::Anonymous)?,
+        };
+        let place = Place { parent: self.this.upgrade().ok_or(Errno::ENOENT)?, name: name.into() };
+        Self::with(&self.shared, upper, lowers, Some(place))
+    }
+
+    /// What the lower layers have of this name: one file, or all directories down to an opaque
+    /// one. With `FileKind::Directory` only directories count, because there is one above.
+    fn find_lowers(&self, name: &[u8], above: FileKind) -> SysResult<Vec<Rc<dyn Inode>>> {
+        let mut found: Vec<Rc<dyn Inode>> = Vec::new();
+        for lower in &self.lowers {
+            let Some(directory) = lower.directory() else { continue };
+            let inode = match directory.lookup(name) {
+                Ok(inode) => inode,
+                Err(Errno::ENOENT) => continue,
+                Err(errno) => return Err(errno),
+            };
+            if marks::is_whiteout(&*inode) {
+                break;
+            }
+            let is_directory = inode.kind() == FileKind::Directory;
+            if !is_directory && (above == FileKind::Directory || !found.is_empty()) {
+                break;
+            }
+            let ends = !is_directory || marks::is_opaque(&*inode);
+            found.push(inode);
+            if ends {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_in_lowers(&self, name: &[u8]) -> SysResult<bool> {
+        Ok(!self.find_lowers(name, FileKind::Anonymous)?.is_empty())
+    }
+
+    /// Whether all names come from one place whose positions last.
+    fn is_upper_only(&self) -> bool {
+        self.lowers.is_empty()
+    }
+
+    fn with_listing<T>(&self, run: impl FnOnce(&mut Listing) -> T) -> SysResult<T> {
+        let mut listing = self.listing.borrow_mut();
+        if listing.is_none() {
+            *listing = Some(self.make_listing()?);
+        }
+        Ok(run(listing.get_or_insert_default()))
+    }
+
+    fn make_listing(&self) -> SysResult<Listing> {
+        let mut listing = Listing::default();
+        let mut hidden: HashSet<Vec<u8>> = HashSet::new();
+        let upper = self.upper.borrow().clone();
+        for layer in upper.iter().chain(&self.lowers) {
+            let directory = layer.directory().ok_or(Errno::ENOTDIR)?;
+            let device = layer.metadata()?.device;
+            let mut entries: Vec<(Vec<u8>, u64, FileKind)> = Vec::new();
+            directory.list(0, &mut |entry| {
+                entries.push((entry.name.to_vec(), entry.inode, entry.kind));
+                true
+            })?;
+            for (name, inode, kind) in entries {
+                if listing.has(&name) || hidden.contains(&name) {
+                    continue;
+                }
+                let mut number = self.shared.number(device, inode);
+                let is_upper = upper.as_ref().is_some_and(|upper| Rc::ptr_eq(upper, layer));
+                if is_upper || kind == FileKind::CharacterDevice {
+                    let Ok(real) = directory.lookup(&name) else { continue };
+                    if marks::is_whiteout(&*real) {
+                        hidden.insert(name);
+                        continue;
+                    }
+                    number = marks::origin(&*real).unwrap_or(number);
+                }
+                listing.add(&name, number, kind);
+            }
+        }
+        Ok(listing)
+    }
+
+    /// A name now stands for this file; keeps a listing that was made current.
+    fn listed(&self, name: &[u8], inode: &OverlayInode) {
+        if let Some(listing) = &mut *self.listing.borrow_mut() {
+            listing.add(name, inode.number(), inode.kind());
+        }
+    }
+
+    fn unlisted(&self, name: &[u8]) {
+        if let Some(listing) = &mut *self.listing.borrow_mut() {
+            listing.remove(name);
+        }
+    }
+
+    fn is_empty(&self) -> SysResult<bool> {
+        if !self.is_upper_only() {
+            return self.with_listing(|listing| listing.is_empty());
+        }
+        let mut is_empty = true;
+        self.real()?.directory().ok_or(Errno::ENOTDIR)?.list(0, &mut |_| {
+            is_empty = false;
+            false
+        })?;
+        Ok(is_empty)
+    }
+
+    /// The upper directory, without a whiteout at `name`. Says whether there was one.
+    fn clear_whiteout(&self, name: &[u8]) -> SysResult<(Rc<dyn Inode>, bool)> {
+        let upper = self.copy_up()?;
+        let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
+        let had_whiteout = match directory.lookup(name) {
+            Ok(found) if marks::is_whiteout(&*found) => {
+                directory.unlink(name)?;
+                true
+            }
+            _ => false,
+        };
+        Ok((upper, had_whiteout))
+    }
+
+    /// Removes what the upper layer has of `name`, and hides what the lower ones have.
+    fn remove_name(&self, name: &[u8], child: &OverlayInode) -> SysResult<()> {
+        let upper = self.copy_up()?;
+        let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
+        if let Some(real) = &*child.upper.borrow()
+            && directory.lookup(name).is_ok_and(|found| Rc::ptr_eq(&found, real))
+        {
+            if child.kind() == FileKind::Directory {
+                clear_directory(&**real)?;
+                directory.rmdir(name)?;
+            } else {
+                directory.unlink(name)?;
+            }
+        }
+        if self.is_in_lowers(name)? {
+            marks::add_whiteout(directory, name)?;
+        }
+        self.unlisted(name);
+        Ok(())
+    }
+
+    /// Makes a directory ready to be moved: it takes what it shows of the lower layers with it.
+    fn prepare_move(&self) -> SysResult<()> {
+        let layer = require_upper(&self.shared)?;
+        let upper = self.copy_up()?;
+        if self.kind() != FileKind::Directory {
+            return Ok(());
+        }
+        match layer.kind {
+            UpperKind::Memory => {
+                upper.attachments().set(Rc::new(marks::Lowers(self.lowers.clone())));
+            }
+            UpperKind::Folder if !self.lowers.is_empty() => self.copy_up_tree()?,
+            UpperKind::Folder => {}
+        }
+        marks::set_opaque(&*upper, layer.kind)
+    }
+
+    /// Copies everything beneath this directory, in a loop.
+    fn copy_up_tree(&self) -> SysResult<()> {
+        let mut pending = vec![self.this.upgrade().ok_or(Errno::ENOENT)?];
+        while let Some(directory) = pending.pop() {
+            let upper = directory.copy_up()?;
+            let mut names = Vec::new();
+            directory.list(0, &mut |entry| {
+                names.push(entry.name.to_vec());
+                true
+            })?;
+            for name in names {
+                let child = directory.find(&name)?;
+                child.copy_up()?;
+                if child.kind() == FileKind::Directory {
+                    pending.push(child);
+                }
+            }
+            marks::set_opaque(&*upper, UpperKind::Folder)?;
+        }
+        Ok(())
+    }
+
+    fn overlay_directory(inode: &Rc<dyn Inode>) -> SysResult<&OverlayInode> {
+        inode.as_any().downcast_ref().ok_or(Errno::EXDEV)
+    }
+
+    fn set_place(&self, parent: &OverlayInode, name: &[u8]) -> SysResult<()> {
+        let parent = parent.this.upgrade().ok_or(Errno::ENOENT)?;
+        *self.place.borrow_mut() = Some(Place { parent, name: name.into() });
+        Ok(())
+    }
+}
+
+/// Removes the whiteouts of an upper directory, which are all that is in it.
+fn clear_directory(directory: &dyn Inode) -> SysResult<()> {
+    let directory = directory.directory().ok_or(Errno::ENOTDIR)?;
+    let mut names = Vec::new();
+    directory.list(0, &mut |entry| {
+        names.push(entry.name.to_vec());
+        true
+    })?;
+    for name in names {
+        if marks::is_whiteout(&*directory.lookup(&name)?) {
+            directory.unlink(&name)?;
+        }
+    }
+    Ok(())
+}
+
+impl Directory for OverlayInode {
+    fn lookup(&self, name: &[u8]) -> SysResult<Rc<dyn Inode>> {
+        Ok(self.find(name)?)
+    }
+
+    fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
+        if !self.is_upper_only() {
+            return self.with_listing(|listing| listing.visit(from, visit));
+        }
+        let real = self.real()?;
+        let device = real.metadata()?.device;
+        let directory = real.directory().ok_or(Errno::ENOTDIR)?;
+        directory.list(from, &mut |entry| {
+            let inode = self.shared.number(device, entry.inode);
+            visit(&DirEntry { inode, ..*entry })
+        })
+    }
+
+    fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
+        let layer = require_upper(&self.shared)?;
+        let (upper, had_whiteout) = self.clear_whiteout(name)?;
+        let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
+        let created = match directory.create(name, new) {
+            Ok(created) => created,
+            Err(errno) => {
+                if had_whiteout {
+                    marks::add_whiteout(directory, name)?;
+                }
+                return Err(errno);
+            }
+        };
+        if had_whiteout && new.kind == NewKind::Directory {
+            marks::set_opaque(&*created, layer.kind)?;
+        }
+        let inode = self.find(name)?;
+        self.listed(name, &inode);
+        Ok(inode)
+    }
+
+    fn create_unnamed(&self, new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
+        let upper = self.copy_up()?;
+        let created = upper.directory().ok_or(Errno::ENOTDIR)?.create_unnamed(new)?;
+        Ok(Self::with(&self.shared, Some(created), Vec::new(), None)?)
+    }
+
+    fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {
+        let target = Self::overlay_directory(target)?;
+        let real = target.copy_up()?;
+        let (upper, _) = self.clear_whiteout(name)?;
+        upper.directory().ok_or(Errno::ENOTDIR)?.link(name, &real)?;
+        if target.place.borrow().is_none() {
+            target.set_place(self, name)?;
+        }
+        self.listed(name, target);
+        Ok(())
+    }
+
+    fn unlink(&self, name: &[u8]) -> SysResult<()> {
+        let child = self.find(name)?;
+        self.remove_name(name, &child)
+    }
+
+    fn rmdir(&self, name: &[u8]) -> SysResult<()> {
+        let child = self.find(name)?;
+        if child.kind() != FileKind::Directory {
+            return Err(Errno::ENOTDIR);
+        }
+        if !child.is_empty()? {
+            return Err(Errno::ENOTEMPTY);
+        }
+        self.remove_name(name, &child)
+    }
+
+    fn rename(
+        &self,
+        name: &[u8],
+        new_directory: &Rc<dyn Inode>,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> SysResult<()> {
+        let target = Self::overlay_directory(new_directory)?;
+        let moved = self.find(name)?;
+        let replaced = match target.find(new_name) {
+            Ok(replaced) => Some(replaced),
+            Err(Errno::ENOENT) => None,
+            Err(errno) => return Err(errno),
+        };
+        moved.prepare_move()?;
+        let from = self.copy_up()?;
+        let (to, _) = target.clear_whiteout(new_name)?;
+        let names = from.directory().ok_or(Errno::ENOTDIR)?;
+        if let (RenameMode::Exchange, Some(other)) = (mode, &replaced) {
+            other.prepare_move()?;
+            names.rename(name, &to, new_name, RenameMode::Exchange)?;
+            other.set_place(self, name)?;
+            self.listed(name, other);
+        } else {
+            if let Some(replaced) = &replaced
+                && replaced.kind() == FileKind::Directory
+            {
+                if !replaced.is_empty()? {
+                    return Err(Errno::ENOTEMPTY);
+                }
+                if let Some(real) = &*replaced.upper.borrow() {
+                    clear_directory(&**real)?;
+                }
+            }
+            names.rename(name, &to, new_name, RenameMode::Replace)?;
+            if mode == RenameMode::Whiteout || self.is_in_lowers(name)? {
+                marks::add_whiteout(names, name)?;
+            }
+            self.unlisted(name);
+        }
+        moved.set_place(target, new_name)?;
+        target.listed(new_name, &moved);
+        Ok(())
+    }
+}
