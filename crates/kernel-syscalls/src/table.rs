@@ -133,7 +133,7 @@ syscalls! {
     clone                    [ 56] (hex("flags"), address("stack"), address("parent_tid"), address("child_tid"), address("tls")) Partial(wait tasks::clone, "namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL); CLONE_PTRACE is ignored");
     fork                     [ 57] () Full(wait tasks::fork);
     vfork                    [ 58] () Full(wait tasks::vfork);
-    execve                   [ 59] () Missing;
+    execve                   [ 59] (path("pathname"), address("argv"), address("envp")) Partial(tasks::execve, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
     exit                     [ 60] (int("status")) Full(tasks::exit);
     wait4                    [ 61] (int("pid"), out("wstatus", 4), hex("options"), out("rusage", 144)) Full(wait tasks::wait4);
     kill                     [ 62] () Missing;
@@ -396,7 +396,7 @@ syscalls! {
     memfd_create             [319] () Missing;
     kexec_file_load          [320] () Missing;
     bpf                      [321] () Missing;
-    execveat                 [322] () Missing;
+    execveat                 [322] (dirfd("dirfd"), path("pathname"), address("argv"), address("envp"), hex("flags")) Partial(tasks::execveat, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
     userfaultfd              [323] () Missing;
     membarrier               [324] (int("cmd"), hex("flags"), int("cpu_id")) Shim("executed by the host");
     mlock2                   [325] () Missing;

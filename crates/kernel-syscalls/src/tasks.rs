@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod clone;
+mod exec;
 mod exit;
 mod group;
 mod identity;
@@ -17,6 +18,7 @@ mod wait;
 
 pub(crate) use capabilities::{capget, capset};
 pub(crate) use clone::{clone, clone3, fork, unshare, vfork};
+pub(crate) use exec::{execve, execveat};
 pub(crate) use exit::{exit, exit_group};
 pub(crate) use group::{getpgid, getpgrp, getpid, getppid, getsid, gettid, setpgid, setsid};
 pub(crate) use identity::{

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod exec;
 pub mod group;
 pub mod identity;
 pub mod ids;

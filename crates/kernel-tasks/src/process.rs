@@ -35,6 +35,9 @@ pub struct Program {
     pub environment: Vec<u8>,
     /// The auxiliary vector at the start, as bytes.
     pub auxiliary_vector: Vec<u8>,
+    /// Where arguments and environment lie in memory: `arg_start`, `arg_end`, `env_start`,
+    /// `env_end`.
+    pub strings: [u64; 4],
 }
 
 /// A guest process (a thread group, in Linux's words).

@@ -1,0 +1,212 @@
+//! Finding and starting a program: what `execve` does between its arguments and the new image.
+
+use std::rc::Rc;
+
+use kernel_core::credentials::Credentials;
+use kernel_core::io::VecSink;
+use kernel_files::open::{Fresh, open_location};
+use kernel_files::permission::{self, Want};
+use kernel_files::walk::{LastLink, lookup};
+use kernel_files::{Access, FileKind, Location, OpenFile};
+use kernel_loader::{LoadRequest, load};
+use linux_abi::files::{MountFlags, OpenFlags};
+use linux_abi::tasks::rlimit;
+use linux_abi::{Errno, SysResult};
+
+use crate::Thread;
+use crate::identity::{self, FileIds};
+use crate::process::Program;
+use crate::thread::NewProgram;
+
+mod script;
+
+pub use script::{Script, parse_script};
+
+/// How many scripts may be each other's interpreters.
+const MAX_SCRIPTS: u32 = 5;
+
+const SET_USER_ID: u32 = 0o4000;
+const SET_GROUP_ID: u32 = 0o2000;
+const GROUP_EXECUTE: u32 = 0o010;
+
+/// Which file to run.
+pub enum Executable<'a> {
+    /// The file that a path names, from `start` if it is relative.
+    Path {
+        /// Where relative paths begin.
+        start: &'a Location,
+        /// The path.
+        path: &'a [u8],
+        /// Whether a symbolic link at its end is followed.
+        last_link: LastLink,
+    },
+    /// The file behind a descriptor (`AT_EMPTY_PATH`).
+    File(&'a Location),
+}
+
+/// What to run.
+pub struct ExecRequest<'a> {
+    /// The file.
+    pub executable: Executable<'a>,
+    /// The path by which the program, or the interpreter of a script, finds the file.
+    pub name: &'a [u8],
+    /// The file is behind a descriptor that `execve` closes, so that no interpreter could open
+    /// it.
+    pub is_closed_on_exec: bool,
+    /// The arguments.
+    pub argv: Vec<Vec<u8>>,
+    /// The environment.
+    pub envp: Vec<Vec<u8>>,
+}
+
+/// How many bytes arguments and environment may take together, with a pointer for each.
+pub fn argument_limit(thread: &Thread) -> u64 {
+    const LEAST: u64 = 128 << 10;
+    const MOST: u64 = 6 << 20;
+    let stack = thread.process().limit(rlimit::STACK).map_or(MOST, |limit| limit.current);
+    (stack / 4).clamp(LEAST, MOST)
+}
+
+/// Runs another program in the process of `thread`. If this fails nothing has changed.
+pub fn execute(thread: &Rc<Thread>, request: ExecRequest<'_>) -> SysResult<()> {
+    let ExecRequest { executable, name, is_closed_on_exec, mut argv, envp } = request;
+    if argv.is_empty() {
+        argv.push(Vec::new());
+    }
+    let finder = Finder::new(thread);
+    let mut file = finder.open(&executable)?;
+    let mut interpreted: Vec<u8> = name.to_vec();
+    let mut n_scripts = 0;
+    while let Some(script) = parse_script(&first_bytes(&file)?)? {
+        if is_closed_on_exec {
+            return Err(Errno::ENOENT);
+        }
+        n_scripts += 1;
+        if n_scripts > MAX_SCRIPTS {
+            return Err(Errno::ELOOP);
+        }
+        let tail = argv.split_off(1);
+        argv = [Some(script.interpreter.clone()), script.argument, Some(interpreted)]
+            .into_iter()
+            .flatten()
+            .chain(tail)
+            .collect();
+        file = finder.open_path(&script.interpreter)?;
+        interpreted = script.interpreter;
+    }
+    finder.start(&file, name, &argv, &envp)
+}
+
+fn first_bytes(file: &OpenFile) -> SysResult<Vec<u8>> {
+    let mut sink = VecSink::new(script::HEAD_SIZE);
+    while sink.bytes.len() < script::HEAD_SIZE {
+        let offset = sink.bytes.len() as u64;
+        if file.ops().read(file, &mut sink, offset)? == 0 {
+            break;
+        }
+    }
+    Ok(sink.bytes)
+}
+
+/// Looks for files as the caller does.
+struct Finder<'a> {
+    thread: &'a Rc<Thread>,
+    fs: Rc<kernel_files::FsContext>,
+    credentials: Rc<Credentials>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(thread: &'a Rc<Thread>) -> Self {
+        Self { thread, fs: thread.fs(), credentials: thread.credentials() }
+    }
+
+    fn access<'b>(&'b self, credentials: &'b Credentials) -> Access<'b> {
+        Access { fs: &self.fs, credentials, caller: &**self.thread }
+    }
+
+    fn open_path(&self, path: &[u8]) -> SysResult<Rc<OpenFile>> {
+        let start = &self.fs.cwd();
+        self.open(&Executable::Path { start, path, last_link: LastLink::Follow })
+    }
+
+    /// Opens a file for execution. That takes the permission to execute, not to read.
+    fn open(&self, executable: &Executable<'_>) -> SysResult<Rc<OpenFile>> {
+        let location = match executable {
+            Executable::Path { start, path, last_link } => {
+                lookup(&self.access(&self.credentials), start, path, *last_link)?
+            }
+            Executable::File(location) => (*location).clone(),
+        };
+        let inode = location.inode()?;
+        match inode.kind() {
+            FileKind::Regular => {}
+            FileKind::Symlink => return Err(Errno::ELOOP),
+            _ => return Err(Errno::EACCES),
+        }
+        if location.mount.flags().contains(MountFlags::NO_EXEC) {
+            return Err(Errno::EACCES);
+        }
+        permission::check(&**inode, &self.credentials, Want::EXECUTE)?;
+        let kernel = Credentials::of_user(0, 0);
+        open_location(&self.access(&kernel), &location, OpenFlags::empty(), Fresh::No)?.into_file()
+    }
+
+    fn start(
+        &self,
+        file: &Rc<OpenFile>,
+        name: &[u8],
+        argv: &[Vec<u8>],
+        envp: &[Vec<u8>],
+    ) -> SysResult<()> {
+        let location = file.location().cloned().ok_or(Errno::EACCES)?;
+        let (credentials, secure) =
+            identity::after_exec(&self.credentials, self.file_ids(&location)?);
+        let stack_limit = self.thread.process().limit(rlimit::STACK)?.current;
+        let loaded = load(&LoadRequest {
+            program: file,
+            name,
+            argv,
+            envp,
+            open: &|path| self.open_path(path),
+            ids: [credentials.uid, credentials.euid, credentials.gid, credentials.egid],
+            secure,
+            stack_limit,
+        })?;
+        let unreadable =
+            permission::check(&**location.inode()?, &self.credentials, Want::READ).is_err();
+        let base_name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        self.thread.exec(NewProgram {
+            image: loaded.image,
+            program: Program {
+                executable: location.display_path(&self.fs.root()),
+                command_line: joined(argv),
+                environment: joined(envp),
+                auxiliary_vector: loaded.auxiliary_vector,
+                strings: loaded.strings,
+            },
+            name: base_name.to_vec(),
+            credentials: Rc::new(credentials),
+            is_secret: secure || unreadable,
+        })
+    }
+
+    /// What the set-id bits of a file ask for, if the thread and the mount let them.
+    fn file_ids(&self, location: &Location) -> SysResult<FileIds> {
+        let denied = self.thread.attributes().no_new_privs
+            || location.mount.flags().contains(MountFlags::NO_SUID);
+        if denied {
+            return Ok(FileIds::default());
+        }
+        let owner = location.inode()?.ownership()?;
+        let group_bits = SET_GROUP_ID | GROUP_EXECUTE;
+        Ok(FileIds {
+            set_uid: (owner.mode & SET_USER_ID != 0).then_some(owner.uid),
+            set_gid: (owner.mode & group_bits == group_bits).then_some(owner.gid),
+        })
+    }
+}
+
+/// The strings one after the other, each with its terminating zero.
+fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
+    strings.iter().flat_map(|string| string.iter().copied().chain([0])).collect()
+}
