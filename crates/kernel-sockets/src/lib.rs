@@ -12,14 +12,18 @@
 pub mod byte_queue;
 pub mod caller;
 pub mod common;
+pub mod create;
 pub mod message;
 pub mod network;
 pub mod options;
 pub mod socket;
+#[cfg(test)]
+mod testing;
 pub mod unix;
 
 pub use caller::Caller;
 pub use common::Common;
+pub use create::{create, create_pair};
 pub use message::{Control, Incoming, Outgoing, OutgoingControl, RawName, Received};
 pub use network::Network;
 pub use socket::{Socket, SocketOps};

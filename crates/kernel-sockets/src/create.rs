@@ -1,0 +1,69 @@
+//! New sockets.
+
+use std::rc::Rc;
+
+use linux_abi::sockets::{af, sock};
+use linux_abi::{Errno, SysResult};
+
+use crate::unix::{self, UnixSocket};
+use crate::{Caller, Network, SocketOps};
+
+/// The checks that come before any family is asked.
+fn check(family: i32, kind: u32) -> SysResult<u16> {
+    let family = u16::try_from(family).map_err(|_| Errno::EAFNOSUPPORT)?;
+    if family >= af::MAX {
+        return Err(Errno::EAFNOSUPPORT);
+    }
+    if kind >= sock::MAX {
+        return Err(Errno::EINVAL);
+    }
+    Ok(family)
+}
+
+fn check_unix_protocol(protocol: i32) -> SysResult<()> {
+    if protocol == 0 || protocol == i32::from(af::UNIX) {
+        Ok(())
+    } else {
+        Err(Errno::EPROTONOSUPPORT)
+    }
+}
+
+/// A socket of a family.
+pub fn create(
+    network: &Rc<Network>,
+    caller: &dyn Caller,
+    family: i32,
+    kind: u32,
+    protocol: i32,
+) -> SysResult<Rc<dyn SocketOps>> {
+    let _ = caller;
+    match check(family, kind)? {
+        af::UNIX => {
+            check_unix_protocol(protocol)?;
+            Ok(UnixSocket::new(network, kind)?)
+        }
+        _ => Err(Errno::EAFNOSUPPORT),
+    }
+}
+
+/// Two sockets.
+pub type Pair = (Rc<dyn SocketOps>, Rc<dyn SocketOps>);
+
+/// Two sockets that are connected to each other.
+pub fn create_pair(
+    network: &Rc<Network>,
+    caller: &dyn Caller,
+    family: i32,
+    kind: u32,
+    protocol: i32,
+) -> SysResult<Pair> {
+    match check(family, kind)? {
+        af::UNIX => {
+            check_unix_protocol(protocol)?;
+            let (first, second) = unix::pair(network, caller, kind)?;
+            Ok((first, second))
+        }
+        // Linux makes the sockets first, and only then finds that they cannot be a pair.
+        _ => create(network, caller, family, kind, protocol).and(Err(Errno::EOPNOTSUPP)),
+    }
+}
