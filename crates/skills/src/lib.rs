@@ -17,6 +17,7 @@ mod finding;
 mod front_matter;
 mod load;
 mod pack;
+mod pattern;
 mod plan;
 pub mod policy;
 mod script;

@@ -1,10 +1,7 @@
 //! Advice about the instructions in `SKILL.md`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::finding::{Finding, Place};
+use crate::pattern::Pattern;
 use crate::skill::Skill;
 
 /// The specification recommends fewer lines than this.
@@ -14,8 +11,7 @@ const MAX_TOKENS: usize = 5000;
 /// A usual estimate.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
-#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
-static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(<?([^)\s>]+)").unwrap());
+static LINK: Pattern = Pattern::new(r"\]\(<?([^)\s>]+)");
 
 /// Checks length and local links.
 pub(super) fn check(skill: &Skill) -> Vec<Finding> {
@@ -63,7 +59,7 @@ fn broken_links(skill: &Skill) -> Vec<Finding> {
         if is_code {
             continue;
         }
-        for link in LINK.captures_iter(line).filter_map(|found| found.get(1)) {
+        for link in LINK.find_groups(line) {
             let path = link.as_str().split(['#', '?']).next().unwrap_or_default();
             let path = path.trim_start_matches("./").trim_end_matches('/');
             let is_elsewhere = path.is_empty() || path.contains(':') || path.starts_with('/');

@@ -1,20 +1,13 @@
 //! Requires and imports of JavaScript and TypeScript files.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::lists::is_node_builtin;
 use super::{Evidence, Hint, Hints, is_scanned, programs};
+use crate::pattern::Pattern;
 use crate::skill::Skill;
 
-#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests use it")]
-static MODULE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r#"(?:\brequire(?:\.resolve)?\s*\(\s*|\bimport\s*\(\s*|\bfrom\s+|^\s*import\s+)["']([^"'\s]+)["']"#,
-    )
-    .unwrap()
-});
+static MODULE: Pattern = Pattern::new(
+    r#"(?:\brequire(?:\.resolve)?\s*\(\s*|\bimport\s*\(\s*|\bfrom\s+|^\s*import\s+)["']([^"'\s]+)["']"#,
+);
 
 const EXTENSIONS: [&str; 8] = ["js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx"];
 
@@ -40,7 +33,7 @@ pub(super) fn scan(skill: &Skill, hints: &mut Hints) {
 pub(super) fn packages(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in code_lines(text) {
-        for module in MODULE.captures_iter(line).filter_map(|import| import.get(1)) {
+        for module in MODULE.find_groups(line) {
             if let Some(package) = package_of(module.as_str()) {
                 found.push((number, package));
             }

@@ -1,45 +1,32 @@
 //! Programs that scripts start: from calls in Python and Node, and from shell scripts.
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::{Evidence, Hint, Hints, is_scanned};
+use crate::pattern::Pattern;
 use crate::script::Interpreter;
 use crate::skill::Skill;
-
-#[expect(clippy::unwrap_used, reason = "the patterns are constants, and tests use each")]
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).unwrap()
-}
+use std::collections::BTreeSet;
 
 /// Calls of Python whose first word is a program.
-static PYTHON_CALL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r#"(?:subprocess\.(?:run|Popen|call|check_call|check_output|getoutput|getstatusoutput)|\bPopen|os\.system|os\.popen|create_subprocess_exec|create_subprocess_shell|os\.exec[lv]p?e?)\s*\(\s*(?:args\s*=\s*)?\[?\s*[rf]?["']([A-Za-z0-9][\w.+-]*)"#,
-    )
-});
+static PYTHON_CALL: Pattern = Pattern::new(
+    r#"(?:subprocess\.(?:run|Popen|call|check_call|check_output|getoutput|getstatusoutput)|\bPopen|os\.system|os\.popen|create_subprocess_exec|create_subprocess_shell|os\.exec[lv]p?e?)\s*\(\s*(?:args\s*=\s*)?\[?\s*[rf]?["']([A-Za-z0-9][\w.+-]*)"#,
+);
 
 /// Lists in Python that are usually commands.
-static PYTHON_LIST: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"\b(?:\w*cmd|\w*command|argv)\s*(?::[^=]+)?=\s*\[\s*["']([A-Za-z0-9][\w.+-]*)["']"#)
-});
+static PYTHON_LIST: Pattern = Pattern::new(
+    r#"\b(?:\w*cmd|\w*command|argv)\s*(?::[^=]+)?=\s*\[\s*["']([A-Za-z0-9][\w.+-]*)["']"#,
+);
 
 /// Calls of Node whose first word is a program.
-static NODE_CALL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r#"\b(?:exec|execSync|execFile|execFileSync|spawn|spawnSync|execa)\s*\(\s*["'`]([A-Za-z0-9][\w.+-]*)"#,
-    )
-});
+static NODE_CALL: Pattern = Pattern::new(
+    r#"\b(?:exec|execSync|execFile|execFileSync|spawn|spawnSync|execa)\s*\(\s*["'`]([A-Za-z0-9][\w.+-]*)"#,
+);
 
 /// Calls of Python that only look for a program.
-static PYTHON_PROBE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"shutil\.which\s*\(\s*["']([A-Za-z0-9][\w.+-]*)"#));
+static PYTHON_PROBE: Pattern = Pattern::new(r#"shutil\.which\s*\(\s*["']([A-Za-z0-9][\w.+-]*)"#);
 
 /// The programs that a statement of Python starts.
 pub(super) fn started_by_python(statement: &str) -> Vec<String> {
-    [&*PYTHON_CALL, &*PYTHON_LIST].iter().flat_map(|calls| found(calls, statement)).collect()
+    [&PYTHON_CALL, &PYTHON_LIST].iter().flat_map(|calls| found(calls, statement)).collect()
 }
 
 /// The programs that a statement of Python looks for. The script may go on without them.
@@ -52,12 +39,8 @@ pub(super) fn started_by_node(line: &str) -> Vec<String> {
     found(&NODE_CALL, line)
 }
 
-fn found(calls: &Regex, text: &str) -> Vec<String> {
-    calls
-        .captures_iter(text)
-        .filter_map(|call| call.get(1))
-        .map(|name| name.as_str().to_owned())
-        .collect()
+fn found(calls: &Pattern, text: &str) -> Vec<String> {
+    calls.find_groups(text).into_iter().map(|name| name.as_str().to_owned()).collect()
 }
 
 /// Stands where something is that cannot be a program.

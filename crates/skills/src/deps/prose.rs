@@ -1,22 +1,14 @@
 //! Hints in the instructions: install commands, and known programs in shell examples.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::lists::is_known_program;
 use super::{Evidence, Hint, Hints, is_scanned, programs};
+use crate::pattern::Pattern;
 use crate::skill::Skill;
 
-#[expect(clippy::unwrap_used, reason = "the patterns are constants, and tests use each")]
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).unwrap()
-}
-
-static PIP: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bpip3?\s+install\s+([^`|;&)\n]+)"));
-static NPM: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\b(?:npm\s+(?:install|i)|pnpm\s+add|yarn\s+add)\s+([^`|;&)\n]+)"));
-static CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r"`([a-z][a-z0-9+-]*)(?:\s[^`]*)?`"));
+static PIP: Pattern = Pattern::new(r"\bpip3?\s+install\s+([^`|;&)\n]+)");
+static NPM: Pattern =
+    Pattern::new(r"\b(?:npm\s+(?:install|i)|pnpm\s+add|yarn\s+add)\s+([^`|;&)\n]+)");
+static CODE: Pattern = Pattern::new(r"`([a-z][a-z0-9+-]*)(?:\s[^`]*)?`");
 
 /// Languages of code blocks that are shell.
 const SHELL: [&str; 6] = ["bash", "sh", "shell", "console", "zsh", "shell-session"];
@@ -79,11 +71,9 @@ fn scan_text(file: &str, text: &str, hints: &mut Hints) {
                 programs::shell_programs(line).into_iter().map(|(_, name)| name).collect()
             }
             Some(_) => Vec::new(),
-            None => CODE
-                .captures_iter(line)
-                .filter_map(|code| code.get(1))
-                .map(|name| name.as_str().to_owned())
-                .collect(),
+            None => {
+                CODE.find_groups(line).into_iter().map(|name| name.as_str().to_owned()).collect()
+            }
         };
         let known = named.iter().filter(|name| is_known_program(name));
         hints.programs.extend(known.map(|name| mention(name)));
@@ -91,8 +81,8 @@ fn scan_text(file: &str, text: &str, hints: &mut Hints) {
 }
 
 /// The names after an install command.
-fn installed<'l>(command: &Regex, line: &'l str) -> Vec<&'l str> {
-    let rests = command.captures_iter(line).filter_map(|found| found.get(1));
+fn installed<'l>(command: &Pattern, line: &'l str) -> Vec<&'l str> {
+    let rests = command.find_groups(line).into_iter();
     rests
         .flat_map(|rest| rest.as_str().split_whitespace().take_while(|word| *word != "#"))
         .map(|word| word.trim_matches(|c| matches!(c, '"' | '\'' | '`' | ',' | '.')))
