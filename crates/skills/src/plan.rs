@@ -194,7 +194,7 @@ pub fn plan_run(
         skill: &asked,
         consent: options.consent,
     });
-    let mut commands = commands(&script, args).into_iter();
+    let mut commands = commands(&script, args, options).into_iter();
     Ok(RunPlan {
         skill: skill.name().to_owned(),
         script: script.path.clone(),
@@ -260,11 +260,14 @@ fn preferred(scripts: &[Script]) -> Vec<&Script> {
 }
 
 /// The command lines that can run the script, the best first.
-fn commands(script: &Script, args: &[String]) -> Vec<Vec<String>> {
+fn commands(script: &Script, args: &[String], options: &RunOptions) -> Vec<Vec<String>> {
     let guest_path = format!("{SKILL_FOLDER}/{}", script.path);
     let mut starts = script.interpreter.commands();
+    // A virtual environment is found by name; an absolute path would pass it by.
+    let is_by_name = options.venv.is_some() && script.interpreter == Interpreter::Python;
     // An absolute path in the `#!` line is tried first, as Linux would.
     if let Some(words) = &script.shebang
+        && !is_by_name
         && words.first().is_some_and(|program| program.starts_with('/'))
         && script.interpreter != Interpreter::Elf
     {

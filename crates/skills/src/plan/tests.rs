@@ -107,6 +107,17 @@ fn environments_are_mounted_read_only() {
 }
 
 #[test]
+fn a_virtual_environment_wins_over_an_absolute_shebang() {
+    let skill = SkillBuilder::new("a").file("scripts/go", "#!/usr/bin/python3\n").load();
+    let mut options = RunOptions::new(WorkFolder::Empty);
+    let first =
+        |options: &RunOptions| plan_run(&skill, None, &[], options).unwrap().argv[0].clone();
+    assert_eq!(first(&options), "/usr/bin/python3");
+    options.venv = Some("/cache/v".into());
+    assert_eq!(first(&options), "python3");
+}
+
+#[test]
 fn what_the_skill_asks_for_is_listed_and_not_granted() {
     let skill = SkillBuilder::new("a")
         .file("scripts/go.py", "")
