@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod guest_tests;
 mod programs;
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run the guest tests natively and inside, and compare
+    GuestTests(guest_tests::Options),
     /// Run real programs natively and inside, and compare
     Programs(programs::Options),
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::GuestTests(options) => guest_tests::run(&options),
         Command::Programs(options) => programs::run(&options),
     }
 }

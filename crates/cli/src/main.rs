@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod backends;
+mod conform;
 mod doctor;
 mod failure;
 mod launch;
@@ -40,6 +41,8 @@ enum Command {
     Run(run::Options),
     /// Open an interactive shell inside
     Shell(shell::Options),
+    /// Measure the sandbox against Linux
+    Conform(conform::Options),
     /// Show which system calls are supported, and how well
     Syscalls(syscalls::Options),
     /// Show what this host offers, and which boundary is in force
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(options) => run::run(options),
         Command::Shell(options) => shell::run(options),
+        Command::Conform(options) => conform::run(&options),
         Command::Syscalls(options) => syscalls::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Probe(options) => Ok(probe::run(&options)),

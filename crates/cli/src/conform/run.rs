@@ -1,0 +1,79 @@
+//! `belljar conform run`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use conformance::launcher::Launcher;
+use conformance::report::{rate, summarize, text};
+use conformance::suite::{self, Plan};
+use sandbox_spec::parse_duration;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Options of `conform run`.
+#[derive(Args)]
+pub struct Options {
+    /// Folder with the test programs
+    #[arg(long, value_name = "DIR")]
+    tests: PathBuf,
+    /// Only programs whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// How many programs run at one time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// How long one case may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    case_timeout: Duration,
+    /// Where the results go
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Where the output of failing cases goes
+    #[arg(long, value_name = "DIR")]
+    logs: Option<PathBuf>,
+    /// Record which system calls each program makes (needs strace)
+    #[arg(long)]
+    record_calls: bool,
+    /// A command in front of the native runs, in words
+    #[arg(long, value_name = "COMMAND")]
+    native_prefix: Option<String>,
+    /// A further option of `belljar run` for the runs inside
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    sandbox_option: Vec<String>,
+}
+
+/// Runs the programs; says how each went on standard error, and the sum on standard output.
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let cannot =
+        |what: &str, error: std::io::Error| Failure::new(format!("cannot {what}: {error}"));
+    let folder = std::path::absolute(&options.tests)
+        .map_err(|error| cannot("find the folder of the tests", error))?;
+    let belljar = std::env::current_exe().map_err(|error| cannot("find belljar", error))?;
+    let native = match &options.native_prefix {
+        Some(words) => Launcher::prefix(words.split_whitespace()),
+        None => Launcher::native(),
+    };
+    let plan = Plan {
+        inside: Launcher::belljar(belljar, &folder, &options.sandbox_option),
+        native,
+        folder,
+        filter: options.filter.clone(),
+        jobs: options.jobs,
+        case_timeout: options.case_timeout,
+        logs: options.logs.clone(),
+        record_calls: options.record_calls,
+    };
+    let results = suite::run(&plan, &|program| {
+        let rate = rate(program);
+        eprintln!("{:<40} {:>5} of {:>5}", program.name, rate.passed, rate.counted);
+    })
+    .map_err(|error| cannot("run the tests", error))?;
+    if let Some(path) = &options.out {
+        results.save(path).map_err(|error| Failure::new(error.to_string()))?;
+    }
+    output::print(&text(&summarize(&results, &[])))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,227 @@
+//! A folder of test programs, natively and inside.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::groups::Group;
+use crate::launcher::Launcher;
+use crate::needs;
+use crate::process;
+use crate::protocol::{Protocol, Verdict};
+use crate::results::{CaseResult, ProgramResult, Results, VERSION, today};
+use crate::side::{Side, Subject};
+
+/// What is to be measured.
+pub struct Plan {
+    /// The folder; every executable file in it is a program.
+    pub folder: PathBuf,
+    /// Only programs whose name contains this.
+    pub filter: Option<String>,
+    /// How the programs run natively.
+    pub native: Launcher,
+    /// How they run inside.
+    pub inside: Launcher,
+    /// How many programs run at one time.
+    pub jobs: usize,
+    /// How long one case may take.
+    pub case_timeout: Duration,
+    /// Where the output of failing cases goes.
+    pub logs: Option<PathBuf>,
+    /// Run every program once more natively under `strace`, to learn which calls it makes.
+    pub record_calls: bool,
+}
+
+/// Runs every program. `progress` is told of each as it is done.
+pub fn run(plan: &Plan, progress: &(dyn Fn(&ProgramResult) + Sync)) -> io::Result<Results> {
+    let programs = programs(plan)?;
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..plan.jobs.max(1) {
+            scope.spawn(|| {
+                while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = run_program(plan, program);
+                    if let Ok(result) = &result {
+                        progress(result);
+                    }
+                    if let Ok(mut done) = done.lock() {
+                        done.push(result);
+                    }
+                }
+            });
+        }
+    });
+    let mut results =
+        done.into_inner().unwrap_or_default().into_iter().collect::<io::Result<Vec<_>>>()?;
+    results.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Results {
+        version: VERSION,
+        date: today(),
+        host_kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        programs: results,
+    })
+}
+
+fn programs(plan: &Plan) -> io::Result<Vec<PathBuf>> {
+    let mut programs = Vec::new();
+    for entry in plan.folder.read_dir()? {
+        let path = entry?.path();
+        let metadata = path.metadata()?;
+        let wanted = |filter: &String| name_of(&path).contains(filter.as_str());
+        let is_program = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+        if is_program && plan.filter.as_ref().is_none_or(wanted) {
+            programs.push(path);
+        }
+    }
+    programs.sort();
+    Ok(programs)
+}
+
+fn name_of(program: &Path) -> String {
+    program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn run_program(plan: &Plan, program: &Path) -> io::Result<ProgramResult> {
+    let name = name_of(program);
+    let protocol = Protocol::detect(&std::fs::read(program)?);
+    let subject =
+        |launcher| Subject { program, protocol, launcher, case_timeout: plan.case_timeout };
+    let (native, inside) = (subject(&plan.native), subject(&plan.inside));
+    let (names, native_side, inside_side) = match native.list() {
+        Some(names) => {
+            let native_side = native.run_listed(&names);
+            let passing: Vec<_> = names
+                .iter()
+                .filter(|name| native_side.verdicts.get(*name) == Some(&Verdict::Passed))
+                .cloned()
+                .collect();
+            let inside_side = inside.run_listed(&passing);
+            (names, native_side, inside_side)
+        }
+        None => {
+            let native_side = native.run_whole();
+            let mut names: Vec<_> = native_side.verdicts.keys().cloned().collect();
+            names.sort_by_key(|name| (name.len(), name.clone()));
+            (names, native_side, inside.run_whole())
+        }
+    };
+    let flaky = flaky(&native, &names, &native_side, &inside_side);
+    if let Some(folder) = &plan.logs {
+        write_logs(&folder.join(&name), &inside_side.outputs)?;
+    }
+    let case = |case: &String| CaseResult {
+        native: native_side.verdicts.get(case).copied().unwrap_or(Verdict::Missing),
+        inside: inside_side.verdicts.get(case).copied().unwrap_or(Verdict::Missing),
+        flaky_natively: flaky.contains(case),
+        passes_only_alone: inside_side.only_alone.contains(case),
+        name: case.clone(),
+    };
+    Ok(ProgramResult {
+        group: Group::of_program(&name),
+        protocol,
+        calls: if plan.record_calls { calls_of(plan, program)? } else { Vec::new() },
+        cases: names.iter().map(case).collect(),
+        name,
+    })
+}
+
+/// Cases that passed natively and not inside are tried natively once more: what then fails says
+/// nothing about the sandbox.
+fn flaky(native: &Subject<'_>, names: &[String], first: &Side, inside: &Side) -> Vec<String> {
+    let suspicious: Vec<_> = names
+        .iter()
+        .filter(|name| {
+            first.verdicts.get(*name) == Some(&Verdict::Passed)
+                && inside.verdicts.get(*name) != Some(&Verdict::Passed)
+        })
+        .cloned()
+        .collect();
+    if suspicious.is_empty() {
+        return Vec::new();
+    }
+    let second = match native.protocol.list_argument() {
+        Some(_) => native.run_listed(&suspicious),
+        None => native.run_whole(),
+    };
+    let fails = |name: &String| second.verdicts.get(name) != Some(&Verdict::Passed);
+    suspicious.into_iter().filter(fails).collect()
+}
+
+/// The system calls that a program makes. It has no more time than one case, since a trace of a
+/// program that runs for long says no more than that of its start.
+fn calls_of(plan: &Plan, program: &Path) -> io::Result<Vec<String>> {
+    let trace = tempfile::NamedTempFile::new()?;
+    let mut command = needs::under_strace(trace.path());
+    command.arg(program);
+    process::run(&mut command, b"", plan.case_timeout)?;
+    Ok(needs::read_trace(trace.path())?.into_keys().collect())
+}
+
+fn write_logs(folder: &Path, outputs: &HashMap<String, Vec<u8>>) -> io::Result<()> {
+    if outputs.is_empty() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)?;
+    for (case, output) in outputs {
+        let name = if case.is_empty() { "output".to_owned() } else { case.replace('/', "_") };
+        std::fs::write(folder.join(name + ".txt"), output)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that speaks TAP, lists its cases and crashes in the middle where it is "inside".
+    const PROGRAM: &str = r#"#!/bin/sh
+# --in-process
+case ${1-} in --list) printf 'one\ntwo\nthree\nfour\n'; exit;; esac
+[ $# -gt 0 ] || set -- one two three four
+n=0
+for case; do
+	n=$((n + 1))
+	if [ "${INSIDE-}" ] && [ $case = two ]; then kill -9 $$; fi
+	if [ "${INSIDE-}" ] && [ $case = three ]; then echo "not ok $n - $case"; continue; fi
+	echo "ok $n - $case"
+done
+"#;
+
+    #[test]
+    fn a_crash_of_one_case_hides_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("tasks-example");
+        std::fs::write(&program, PROGRAM).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let plan = Plan {
+            folder: folder.path().into(),
+            filter: None,
+            native: Launcher::native(),
+            inside: Launcher::prefix(["env", "INSIDE=1"]),
+            jobs: 2,
+            case_timeout: Duration::from_secs(10),
+            logs: Some(folder.path().join("logs")),
+            record_calls: false,
+        };
+        let results = run(&plan, &|_| {}).unwrap();
+        let verdicts: Vec<_> =
+            results.programs[0].cases.iter().map(|case| (case.native, case.inside)).collect();
+        let passed = Verdict::Passed;
+        assert_eq!(
+            verdicts,
+            [
+                (passed, passed),
+                (passed, Verdict::Crashed),
+                (passed, Verdict::Failed),
+                (passed, passed)
+            ]
+        );
+        assert!(folder.path().join("logs/tasks-example/three.txt").exists());
+    }
+}
