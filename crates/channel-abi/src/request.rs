@@ -66,6 +66,23 @@ pub mod restart {
     pub const CONTINUATION: i64 = -516;
 }
 
+/// How a new thread begins: as its maker, but for what is named here. At the start of the data
+/// area with the actions `FORK`, `VFORK` and `THREAD`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Start {
+    /// Which of the other fields count, one bit each, in order.
+    pub given: u64,
+    /// The stack pointer.
+    pub stack_pointer: u64,
+    /// The FS base.
+    pub tls: u64,
+    /// Where the new thread finds its own id.
+    pub set_tid: u64,
+    /// Where to write 0 and wake when the thread ends.
+    pub clear_tid: u64,
+}
+
 /// A signal to be delivered, as the reply to [`NEXT_SIGNAL`].
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -76,8 +93,6 @@ pub struct Delivery {
     pub flags: u64,
     /// The restorer's address.
     pub restorer: u64,
-    /// Signals to block during the handler.
-    pub mask: u64,
     /// The mask to restore after the handler.
     pub old_mask: u64,
     /// `siginfo_t`.

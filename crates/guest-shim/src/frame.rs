@@ -129,7 +129,6 @@ fn context_of(
 }
 
 const SA_ONSTACK: u64 = 0x0800_0000;
-const SA_NODEFER: u64 = 0x4000_0000;
 const SS_AUTODISARM: u64 = 1 << 31;
 const RED_ZONE: u64 = 128;
 /// Where the software-reserved bytes are in an XSAVE image.
@@ -170,10 +169,7 @@ pub fn push(thread: &Tcb, registers: &mut Registers, signal: u64) -> Result<(), 
         info: delivery.info,
     };
     put(at, &guest)?;
-    let this = if delivery.flags & SA_NODEFER != 0 { 0 } else { 1 << (signal - 1) };
-    let slot = thread.slot();
-    let mask = slot.signal_mask.load(Relaxed) | delivery.mask | this;
-    slot.signal_mask.store(mask & !UNBLOCKABLE, SeqCst);
+    // The kernel has set the mask for the handler.
     if alt.flags & SS_AUTODISARM != 0 {
         thread.alt_stack.set(NO_ALT_STACK);
     }

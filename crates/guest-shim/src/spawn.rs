@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use channel_abi::layout::{CHANNEL_ADDRESS, CHANNEL_SIZE, SOCKET_FD};
-use channel_abi::request::{ACTION_FAILED, action, reply};
+use channel_abi::request::{ACTION_FAILED, Start, action, reply};
 use channel_abi::{ids, state};
 
 use crate::channel::request;
@@ -15,7 +15,7 @@ use crate::process::IS_THREADED;
 use crate::thread::{
     AREA_SIZE, MAPPED_AREAS, Tcb, VforkParent, area, set_signal_stack, tcb, tcb_of,
 };
-use crate::usermem::{address_of, get, put};
+use crate::usermem::{address_of, put};
 use crate::{inbox, robust};
 
 const CLONE_VM: u64 = 0x100;
@@ -25,9 +25,6 @@ const CLONE_SIGHAND: u64 = 0x800;
 const CLONE_PARENT: u64 = 0x8000;
 const CLONE_THREAD: u64 = 0x1_0000;
 const CLONE_SYSVSEM: u64 = 0x4_0000;
-const CLONE_SETTLS: u64 = 0x8_0000;
-const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
-const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 const SIGCHLD: u64 = 17;
 /// How every host thread is made; the filter allows exactly this.
 const HOST_THREAD: u64 =
@@ -35,27 +32,26 @@ const HOST_THREAD: u64 =
 /// How every host process is made: as a child of the kernel process, which reaps it.
 const HOST_FORK: u64 = CLONE_PARENT | SIGCHLD;
 
-/// What the guest asked for, of what matters to the shim.
+/// How the kernel's reply says that the new thread begins.
 #[derive(Clone, Copy)]
-struct Wanted {
-    flags: u64,
-    stack: u64,
-    child_tid: u64,
-    tls: u64,
+struct Beginning {
+    stack_pointer: Option<u64>,
+    tls: Option<u64>,
+    set_tid: Option<u64>,
+    clear_tid: Option<u64>,
 }
 
-/// `clone3`'s structure, as far as the shim reads it: flags, pidfd, child_tid, parent_tid,
-/// exit_signal, stack, stack_size, tls.
-fn wanted(number: u64, r: &Registers) -> Wanted {
-    match number {
-        nr::CLONE => Wanted { flags: r.rdi, stack: r.rsi, child_tid: r.r10, tls: r.r8 },
-        nr::CLONE3 => {
-            let [flags, _, child_tid, _, _, stack, stack_size, tls] =
-                get(r.rdi, [0u64; 8]).unwrap_or([0; 8]);
-            let stack = if stack == 0 { 0 } else { stack.wrapping_add(stack_size) };
-            Wanted { flags, stack, child_tid, tls }
-        }
-        _ => Wanted { flags: 0, stack: 0, child_tid: 0, tls: 0 },
+fn beginning(thread: &Tcb) -> Beginning {
+    // SAFETY: the data area is mapped and aligned; any bytes make a `Start`.
+    let start: Start = unsafe {
+        core::ptr::with_exposed_provenance::<Start>(thread.data() as usize).read_volatile()
+    };
+    let given = |bit: u32, value: u64| (start.given >> bit & 1 == 1).then_some(value);
+    Beginning {
+        stack_pointer: given(0, start.stack_pointer),
+        tls: given(1, start.tls),
+        set_tid: given(2, start.set_tid),
+        clear_tid: given(3, start.clear_tid),
     }
 }
 
@@ -64,29 +60,29 @@ fn wanted(number: u64, r: &Registers) -> Wanted {
 pub fn clone(thread: &Tcb, registers: &mut Registers, number: u64) -> i64 {
     let r = &*registers;
     let args = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
-    let wanted = wanted(number, r);
     let result = request(thread, number as u32, args);
     if result < 0 {
         return result;
     }
     let slot = thread.slot();
     let word = slot.args[reply::ACTION].load(Relaxed);
+    let start = beginning(thread);
     let failed = |error: i64| {
         request(thread, ACTION_FAILED, [word, error.cast_unsigned(), 0, 0, 0, 0]);
         error
     };
     match word & 0xff {
-        action::FORK => fork(thread, registers, wanted, result).unwrap_or_else(failed),
-        action::VFORK => vfork(thread, registers, wanted, result),
+        action::FORK => fork(thread, registers, start, result).unwrap_or_else(failed),
+        action::VFORK => vfork(thread, registers, start, result),
         action::THREAD => {
             let index = slot.args[reply::DETAIL].load(Relaxed) as u32;
-            start_thread(thread, registers, wanted, index).map_or_else(failed, |()| result)
+            start_thread(thread, registers, start, index).map_or_else(failed, |()| result)
         }
         _ => result,
     }
 }
 
-fn fork(thread: &Tcb, registers: &mut Registers, wanted: Wanted, pid: i64) -> Result<i64, i64> {
+fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> Result<i64, i64> {
     let message = thread.slot().args[reply::DETAIL2].load(Relaxed);
     // Held over the fork, so that no other thread is half-way through a message in the child.
     inbox::LOCK.lock();
@@ -109,25 +105,22 @@ fn fork(thread: &Tcb, registers: &mut Registers, wanted: Wanted, pid: i64) -> Re
     crate::rewrite::release_lock_after_fork();
     thread.vfork.set(None);
     thread.robust_list.set(0);
-    apply(thread, registers, wanted);
+    apply(thread, registers, start);
     Ok(0)
 }
 
 /// The parts of `clone` that happen in the child.
-fn apply(thread: &Tcb, registers: &mut Registers, wanted: Wanted) {
-    thread.clear_tid.set(0);
-    if wanted.flags & CLONE_CHILD_CLEARTID != 0 {
-        thread.clear_tid.set(wanted.child_tid);
-    }
-    if wanted.flags & CLONE_CHILD_SETTID != 0 {
+fn apply(thread: &Tcb, registers: &mut Registers, start: Beginning) {
+    thread.clear_tid.set(start.clear_tid.unwrap_or(0));
+    if let Some(address) = start.set_tid {
         // A bad address is the child's own loss, as on Linux.
-        let _ = put(wanted.child_tid, &thread.slot().ids[ids::TID].load(Relaxed));
+        let _ = put(address, &thread.slot().ids[ids::TID].load(Relaxed));
     }
-    if wanted.stack != 0 {
-        registers.rsp = wanted.stack;
+    if let Some(stack_pointer) = start.stack_pointer {
+        registers.rsp = stack_pointer;
     }
-    if wanted.flags & CLONE_SETTLS != 0 {
-        host::set_fs_base(wanted.tls);
+    if let Some(tls) = start.tls {
+        host::set_fs_base(tls);
     }
 }
 
@@ -150,7 +143,7 @@ pub fn adopt_channel(channel: i32, socket: i32) {
 }
 
 /// `vfork` without a host process: this thread plays the child until `execve` or `_exit`.
-fn vfork(thread: &Tcb, registers: &mut Registers, wanted: Wanted, pid: i64) -> i64 {
+fn vfork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> i64 {
     thread.vfork.set(Some(VforkParent {
         pid,
         registers: *registers,
@@ -159,7 +152,7 @@ fn vfork(thread: &Tcb, registers: &mut Registers, wanted: Wanted, pid: i64) -> i
         alt_stack: thread.alt_stack.get(),
         clear_tid: thread.clear_tid.get(),
     }));
-    apply(thread, registers, wanted);
+    apply(thread, registers, start);
     0
 }
 
@@ -178,7 +171,7 @@ pub fn leave(thread: &Tcb, registers: &mut Registers) -> i64 {
 fn start_thread(
     thread: &Tcb,
     registers: &Registers,
-    wanted: Wanted,
+    start: Beginning,
     index: u32,
 ) -> Result<(), i64> {
     IS_THREADED.store(1, SeqCst);
@@ -186,20 +179,18 @@ fn start_thread(
     let child = tcb_of(index);
     child.initialise(index);
     child.slot().signal_mask.store(thread.slot().signal_mask.load(Relaxed), SeqCst);
-    if wanted.flags & CLONE_CHILD_CLEARTID != 0 {
-        child.clear_tid.set(wanted.child_tid);
-    }
-    if wanted.flags & CLONE_CHILD_SETTID != 0 {
-        put(wanted.child_tid, &child.slot().ids[ids::TID].load(Relaxed))?;
+    child.clear_tid.set(start.clear_tid.unwrap_or(0));
+    if let Some(address) = start.set_tid {
+        let _ = put(address, &child.slot().ids[ids::TID].load(Relaxed));
     }
     let frame = child.registers();
     *frame = *registers;
     frame.rax = 0;
-    if wanted.stack != 0 {
-        frame.rsp = wanted.stack;
+    if let Some(stack_pointer) = start.stack_pointer {
+        frame.rsp = stack_pointer;
     }
     // The new thread finds its FS base in a register that the guest does not expect to survive.
-    frame.rcx = if wanted.flags & CLONE_SETTLS != 0 { wanted.tls } else { host::fs_base() };
+    frame.rcx = start.tls.unwrap_or_else(host::fs_base);
     let stack = address_of(&*frame);
     // SAFETY: the stack is the new thread's own area, with a complete frame at its top.
     let host = unsafe { shim_clone_thread(HOST_THREAD, stack, address_of(child)) };

@@ -1,0 +1,77 @@
+//! The mechanism of a sandbox: host processes, their channels, and the calls under way.
+//!
+//! An [`Engine`] owns a [`Space`] per host process. [`serve`] takes a request, has it answered by
+//! the system call's handler, and replies; [`wait`] decides when to look and when to sleep;
+//! [`spaces`] makes and retires host processes. A guest thread's side of it is a
+//! [`GuestMachine`](crate::machine::GuestMachine).
+
+pub mod serve;
+pub mod space;
+pub mod spaces;
+pub mod wait;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use guest_process::staging::StagingTable;
+use guest_process::{SharedBell, Zygote};
+use kernel_core::executor::Executor;
+use kernel_core::host_events::HostEvents;
+use kernel_core::timers::Timers;
+use kernel_tasks::Kernel;
+
+use crate::trace::Tracer;
+pub use space::Space;
+use wait::Policy;
+
+/// Names a guest thread's place: a space and a slot in its channel.
+#[derive(Clone)]
+pub struct Place {
+    /// The host process.
+    pub space: Rc<Space>,
+    /// The slot.
+    pub index: usize,
+}
+
+impl Place {
+    fn is(&self, other: &Self) -> bool {
+        self.index == other.index && Rc::ptr_eq(&self.space, &other.space)
+    }
+}
+
+/// The mechanism of one sandbox.
+pub struct Engine {
+    pub(crate) bell: SharedBell,
+    pub(crate) staging: StagingTable,
+    pub(crate) entries: Box<[channel_abi::staging::Entry; channel_abi::staging::CALLS]>,
+    pub(crate) doorbell: OwnedFd,
+    pub(crate) zygote: RefCell<Option<Zygote>>,
+    pub(crate) executor: RefCell<Executor>,
+    pub(crate) host_events: HostEvents,
+    pub(crate) timers: Timers,
+    pub(crate) kernel: RefCell<Option<Rc<Kernel>>>,
+    /// Spaces by number; a number is free again once its host process has been reaped.
+    pub(crate) spaces: RefCell<Vec<Option<Rc<Space>>>>,
+    /// Numbers below the length of `spaces` that are free.
+    pub(crate) free_numbers: RefCell<Vec<usize>>,
+    /// Host processes forked ahead, waiting for a program.
+    pub(crate) pool: RefCell<VecDeque<Rc<Space>>>,
+    /// Retired host processes that have not been reaped.
+    pub(crate) dying: RefCell<Vec<Rc<Space>>>,
+    /// Places whose slots are polled directly.
+    pub(crate) hot: RefCell<Vec<Place>>,
+    /// The places of executor slots, by slot number.
+    pub(crate) places: RefCell<Vec<Option<Place>>>,
+    /// Whose call is being answered now.
+    pub(crate) current: RefCell<Option<Place>>,
+    /// Sleeping threads to be woken, collected while the caller can be asked to do it.
+    pub(crate) wakes: RefCell<Option<Vec<u32>>>,
+    /// Guest threads, and those of them whose calls wait here.
+    pub(crate) n_threads: Cell<usize>,
+    pub(crate) n_parked: Cell<usize>,
+    pub(crate) policy: Policy,
+    pub(crate) n_calls: Cell<u64>,
+    pub(crate) tracer: Option<Tracer>,
+}

@@ -1,0 +1,213 @@
+//! Takes requests, has them answered, replies.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use channel_abi::request::{self, action, restart};
+use guest_process::Reply;
+use guest_process::channel::Piece;
+use kernel_syscalls::handler::Answer;
+use kernel_syscalls::{Body, Registers, Status};
+use kernel_tasks::Thread;
+use linux_abi::{Errno, Interrupted, Restart, WaitResult};
+
+use super::space::Seat;
+use super::{Engine, Place};
+use crate::signals;
+
+impl Engine {
+    /// Answers the request at a place, if there is one. Returns whether there was.
+    pub fn serve(&self, place: &Place) -> bool {
+        let Some(seat) = place.space.known_seat(place.index) else { return false };
+        if seat.is_busy.get() || place.space.is_retired.get() {
+            return false;
+        }
+        let Some(request) = place.space.channel.request(place.index) else { return false };
+        let Some(thread) = seat.thread.borrow().clone() else { return false };
+        seat.is_busy.set(true);
+        seat.using_file.set(None);
+        seat.reply.set(Reply::default());
+        seat.request.set((request.number, request.args));
+        let entry = self.entries.get(request.number as usize);
+        seat.pieces.set(entry.map_or([Piece::default(); 6], |entry| request.pieces(entry)));
+        self.n_calls.set(self.n_calls.get() + 1);
+        *self.current.borrow_mut() = Some(place.clone());
+        self.answer(place, &seat, &thread, request.number, request.args);
+        *self.current.borrow_mut() = None;
+        true
+    }
+
+    fn answer(&self, place: &Place, seat: &Rc<Seat>, thread: &Rc<Thread>, number: u32, args: Registers) {
+        if number >= request::FIRST {
+            return self.answer_private(place, seat, thread, number, args);
+        }
+        if seat.must_leave.get() {
+            // The process that this thread plays is gone; it learns so when it asks for signals.
+            return self.reply(place, seat, restart::IF_NO_HANDLER);
+        }
+        let status = kernel_syscalls::find(u64::from(number)).map(|call| call.status);
+        match status {
+            Some(Status::Full(body) | Status::Partial(body, _) | Status::Stub(body, _)) => {
+                match body {
+                    Body::Now(handler) => {
+                        let result = handler(thread, &args);
+                        self.finish(place, seat, result.map_err(Interrupted::Errno));
+                    }
+                    Body::MayWait(handler) => {
+                        let answer = handler(Rc::clone(thread), args);
+                        self.run(place, seat, answer);
+                    }
+                }
+            }
+            Some(Status::Refused(errno, _)) => self.finish(place, seat, Err(errno.into())),
+            Some(Status::Shim(_) | Status::Missing) | None => {
+                self.finish(place, seat, Err(Errno::ENOSYS.into()));
+            }
+        }
+    }
+
+    fn answer_private(
+        &self,
+        place: &Place,
+        seat: &Rc<Seat>,
+        thread: &Rc<Thread>,
+        number: u32,
+        args: Registers,
+    ) {
+        match number {
+            request::NEXT_SIGNAL if seat.must_leave.get() => {
+                self.become_parent(seat);
+                self.reply_leave(place, seat);
+            }
+            request::NEXT_SIGNAL => {
+                let place_of_data = place.clone();
+                let thread = Rc::clone(thread);
+                let answer: Answer = Box::pin(async move {
+                    Ok(signals::next(&place_of_data, thread).await)
+                });
+                self.run(place, seat, answer);
+            }
+            request::FAULT => {
+                signals::fault(seat, thread, args);
+                self.reply(place, seat, 0);
+            }
+            request::ACTION_FAILED => {
+                signals::action_failed(self, place, args);
+                self.reply(place, seat, 0);
+            }
+            _ => self.finish(place, seat, Err(Errno::ENOSYS.into())),
+        }
+    }
+
+    /// Polls an answer, and keeps it in its seat if it has to wait.
+    fn run(&self, place: &Place, seat: &Rc<Seat>, mut answer: Answer) {
+        let slot = self.seat_executor(place);
+        let Some(waker) = self.executor.borrow().waker(slot) else { return };
+        match answer.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => self.finish(place, seat, result),
+            Poll::Pending => {
+                if place.space.is_retired.get() {
+                    return; // the call ended its own process
+                }
+                *seat.answer.borrow_mut() = Some(answer);
+                if !seat.is_parked.replace(true) {
+                    self.n_parked.set(self.n_parked.get() + 1);
+                }
+                place.space.channel.park(place.index);
+            }
+        }
+    }
+
+    /// Polls every waiting call whose waker fired. Returns whether there was any.
+    pub fn run_ready(&self) -> bool {
+        let ready = self.executor.borrow_mut().take_ready();
+        if ready.is_empty() {
+            return false;
+        }
+        for number in &ready {
+            let place = self.places.borrow().get(*number).cloned().flatten();
+            let Some(place) = place else { continue };
+            let Some(seat) = place.space.known_seat(place.index) else { continue };
+            let answer = seat.answer.borrow_mut().take();
+            if let Some(answer) = answer {
+                let before = self.current.replace(Some(place.clone()));
+                self.run(&place, &seat, answer);
+                *self.current.borrow_mut() = before;
+            }
+        }
+        self.executor.borrow_mut().recycle(ready);
+        true
+    }
+
+    fn finish(&self, place: &Place, seat: &Rc<Seat>, result: WaitResult<u64>) {
+        if let Some(tracer) = &self.tracer {
+            tracer.call(seat, &result);
+        }
+        let value = match result {
+            Ok(value) => value.cast_signed(),
+            Err(Interrupted::Errno(errno)) => errno.to_register().cast_signed(),
+            Err(Interrupted::Signal(how)) => match how {
+                Restart::IfAsked => restart::IF_ASKED,
+                Restart::Always => restart::ALWAYS,
+                Restart::IfNoHandler => restart::IF_NO_HANDLER,
+                Restart::Continuation => restart::CONTINUATION,
+            },
+        };
+        self.reply(place, seat, value);
+    }
+
+    /// Tells a shim that its process is over, or that it is the parent again.
+    fn reply_leave(&self, place: &Place, seat: &Rc<Seat>) {
+        let mut reply = seat.reply.get();
+        reply.action = action::LEAVE;
+        seat.reply.set(reply);
+        self.reply(place, seat, 0);
+    }
+
+    /// The child of a `vfork` is gone: the host thread works for the parent again.
+    pub fn become_parent(&self, seat: &Seat) {
+        seat.must_leave.set(false);
+        if let Some(parent) = seat.vfork_parent.borrow_mut().take() {
+            let machine = parent.machine();
+            *seat.thread.borrow_mut() = Some(Rc::clone(&parent));
+            machine.attach(&parent);
+        }
+    }
+
+    /// Sends the reply. If the caller is awake, and others were unblocked by its call, it is asked
+    /// to wake the first of them.
+    fn reply(&self, place: &Place, seat: &Rc<Seat>, result: i64) {
+        let mut reply = seat.reply.get();
+        reply.result = result;
+        if seat.is_parked.replace(false) {
+            self.n_parked.set(self.n_parked.get().saturating_sub(1));
+        }
+        let can_delegate = self.executor.borrow().has_ready()
+            && self.wakes.borrow().is_none()
+            && !place.space.channel.is_asleep(place.index);
+        if can_delegate {
+            *self.wakes.borrow_mut() = Some(Vec::new());
+            self.run_ready();
+            let mut words = self.wakes.borrow_mut().take().unwrap_or_default();
+            reply.wake_word = words.pop().and_then(|word| u16::try_from(word).ok());
+            for word in words {
+                self.wake_now(word);
+            }
+        }
+        seat.is_busy.set(false);
+        if place.space.channel.reply(place.index, &reply) {
+            let word = place.space.sleep_word(place.index);
+            self.bell.bump(word);
+            match &mut *self.wakes.borrow_mut() {
+                Some(words) => words.push(word),
+                None => self.wake_now(word),
+            }
+        }
+    }
+
+    fn wake_now(&self, word: u32) {
+        if let Some(word) = self.bell.get().words.get(word as usize) {
+            self.bell.wake(word);
+        }
+    }
+}

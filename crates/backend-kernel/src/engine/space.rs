@@ -1,0 +1,157 @@
+//! One host process, its channel, and its threads.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use channel_abi::layout::{FILE_CACHE, SLEEP_WORDS};
+use guest_process::channel::Piece;
+use guest_process::{Channel, HostProcess, Reply};
+use kernel_core::executor::Slot;
+use kernel_files::MappedFile;
+use kernel_syscalls::handler::Answer;
+use kernel_tasks::Thread;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// A host process and its channel.
+pub struct Space {
+    /// Its number, for the bell.
+    pub number: usize,
+    /// Its shared memory.
+    pub channel: Channel,
+    /// The process itself.
+    pub host: HostProcess,
+    /// What is known of its threads, by slot.
+    pub seats: RefCell<Vec<Rc<Seat>>>,
+    /// Set when the process is to end, or has ended: its requests count no more.
+    pub is_retired: Cell<bool>,
+    /// When to end it by force, if it has not ended by itself.
+    pub kill_at: Cell<Option<kernel_core::timers::Instant>>,
+    /// The number of the last message with descriptors.
+    pub messages: Cell<u64>,
+    /// Which files the shim keeps open, by place: their ids.
+    pub file_cache: RefCell<[Option<u64>; FILE_CACHE]>,
+    /// The next place of the cache to be used.
+    pub next_file: Cell<usize>,
+}
+
+/// A thread's seat in a space.
+pub struct Seat {
+    /// For whom the host thread works. During `vfork` that is the child.
+    pub thread: RefCell<Option<Rc<Thread>>>,
+    /// By which the call is polled again.
+    pub executor: Cell<Option<Slot>>,
+    /// A request is being answered.
+    pub is_busy: Cell<bool>,
+    /// The call waits here.
+    pub is_parked: Cell<bool>,
+    /// The call under way, while it waits.
+    pub answer: RefCell<Option<Answer>>,
+    /// What came with the request.
+    pub pieces: Cell<[Piece; 6]>,
+    /// The reply in the making: lengths, action, details.
+    pub reply: Cell<Reply>,
+    /// The request, for the trace: number and arguments.
+    pub request: Cell<(u32, [u64; 6])>,
+    /// Files of the cache that the thread may be using: it was told of them in its last reply.
+    pub using_file: Cell<Option<usize>>,
+    /// The parent of the `vfork` child that this thread plays.
+    pub vfork_parent: RefCell<Option<Rc<Thread>>>,
+    /// The `vfork` child is gone: the host thread shall be the parent again.
+    pub must_leave: Cell<bool>,
+}
+
+impl Seat {
+    fn new() -> Self {
+        Self {
+            thread: RefCell::default(),
+            executor: Cell::default(),
+            is_busy: Cell::default(),
+            is_parked: Cell::default(),
+            answer: RefCell::default(),
+            pieces: Cell::new([Piece::default(); 6]),
+            reply: Cell::default(),
+            request: Cell::new((0, [0; 6])),
+            using_file: Cell::default(),
+            vfork_parent: RefCell::default(),
+            must_leave: Cell::default(),
+        }
+    }
+}
+
+impl Space {
+    /// A host process that talks through `channel`.
+    pub fn new(number: usize, channel: Channel, host: HostProcess) -> Self {
+        Self {
+            number,
+            channel,
+            host,
+            seats: RefCell::default(),
+            is_retired: Cell::default(),
+            kill_at: Cell::default(),
+            messages: Cell::default(),
+            file_cache: RefCell::default(),
+            next_file: Cell::default(),
+        }
+    }
+
+    /// The seat of a slot, made when it is first asked for.
+    pub fn seat(&self, index: usize) -> Rc<Seat> {
+        let mut seats = self.seats.borrow_mut();
+        while seats.len() <= index {
+            seats.push(Rc::new(Seat::new()));
+        }
+        // The loop above made it.
+        seats.get(index).map_or_else(|| Rc::new(Seat::new()), Rc::clone)
+    }
+
+    /// The seat of a slot, if it was ever used.
+    pub fn known_seat(&self, index: usize) -> Option<Rc<Seat>> {
+        self.seats.borrow().get(index).cloned()
+    }
+
+    /// Makes a slot ready for a thread.
+    pub fn prepare_slot(&self, index: usize) {
+        self.channel.reset_slot(index);
+        let slot = self.channel.slot(index);
+        slot.space.store(u32::try_from(self.number).unwrap_or(0), SeqCst);
+        slot.index.store(u32::try_from(index).unwrap_or(0), SeqCst);
+        slot.sleep_word.store(self.sleep_word(index), SeqCst);
+    }
+
+    /// The word of the bell that the thread in a slot sleeps on.
+    pub fn sleep_word(&self, index: usize) -> u32 {
+        // Neighbouring threads get different words; whoever shares one is woken for nothing.
+        let word = (self.number * 67 + index) % SLEEP_WORDS;
+        u32::try_from(word).unwrap_or(0)
+    }
+
+    /// The number for the next message with descriptors.
+    pub fn next_message(&self) -> u64 {
+        let number = self.messages.get() + 1;
+        self.messages.set(number);
+        number
+    }
+
+    /// Where a file is in the shim's cache, and whether it has to be sent. `None` if every place
+    /// may be in use by a thread right now.
+    pub fn place_file(&self, file: &MappedFile) -> Option<(usize, bool)> {
+        let mut cache = self.file_cache.borrow_mut();
+        if let Some(place) = cache.iter().position(|id| *id == Some(file.id)) {
+            return Some((place, false));
+        }
+        let in_use: Vec<usize> =
+            self.seats.borrow().iter().filter_map(|seat| seat.using_file.get()).collect();
+        for step in 0..FILE_CACHE {
+            let place = (self.next_file.get() + step) % FILE_CACHE;
+            if in_use.contains(&place) {
+                continue;
+            }
+            self.next_file.set(place + 1);
+            if let Some(id) = cache.get_mut(place) {
+                *id = Some(file.id);
+            }
+            return Some((place, true));
+        }
+        None
+    }
+}

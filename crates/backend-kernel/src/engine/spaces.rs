@@ -1,0 +1,300 @@
+//! Makes and retires host processes.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use channel_abi::image::{Image as AbiImage, MAX_FILES, MAX_INLINE_STACK, NO_FILE, Segment};
+use channel_abi::layout::MAX_SPACES;
+use guest_process::{Channel, HostProcess};
+use host_sys::{errno_of, rustix};
+use kernel_core::timers;
+use kernel_tasks::machine::Image;
+use linux_abi::{Errno, SysResult};
+
+use super::{Engine, Place, Space};
+
+/// How many host processes are forked ahead.
+const POOL: usize = 2;
+/// How long a host process has to end by itself.
+const GRACE_NANOS: u64 = 200_000_000;
+
+impl Engine {
+    fn number_for_space(&self) -> SysResult<usize> {
+        if let Some(number) = self.free_numbers.borrow_mut().pop() {
+            return Ok(number);
+        }
+        self.reap();
+        if let Some(number) = self.free_numbers.borrow_mut().pop() {
+            return Ok(number);
+        }
+        let mut spaces = self.spaces.borrow_mut();
+        if spaces.len() >= MAX_SPACES {
+            return Err(Errno::EAGAIN);
+        }
+        spaces.push(None);
+        Ok(spaces.len() - 1)
+    }
+
+    fn keep(&self, number: usize, space: Space) -> Rc<Space> {
+        let space = Rc::new(space);
+        if let Some(entry) = self.spaces.borrow_mut().get_mut(number) {
+            *entry = Some(Rc::clone(&space));
+        }
+        space
+    }
+
+    /// A host process from the zygote, waiting for a program.
+    fn order(&self) -> SysResult<Rc<Space>> {
+        let number = self.number_for_space()?;
+        let channel = Channel::new().map_err(errno_of)?;
+        let zygote = self.zygote.borrow();
+        let zygote = zygote.as_ref().ok_or(Errno::ENOEXEC)?;
+        let host = zygote.spawn(&channel).map_err(errno_of)?;
+        let space = self.keep(number, Space::new(number, channel, host));
+        space.prepare_slot(0);
+        Ok(space)
+    }
+
+    /// Makes sure that host processes wait for programs.
+    pub fn fill_pool(&self) -> SysResult<()> {
+        while self.pool.borrow().len() < POOL {
+            let space = self.order()?;
+            self.pool.borrow_mut().push_back(space);
+        }
+        Ok(())
+    }
+
+    /// A space for a copy of the host process of `parent`, whose shim makes it. Returns the number
+    /// of the message that brings the descriptors.
+    pub fn fork_space(&self, parent: &Space, index: usize) -> SysResult<(Rc<Space>, u64)> {
+        let number = self.number_for_space()?;
+        let channel = Channel::new().map_err(errno_of)?;
+        let (ours, theirs) = guest_process::host_process::socket_pair().map_err(errno_of)?;
+        let message = parent.next_message();
+        let fork = u64::MAX; // the shim's FORK_MESSAGE
+        let fds = [channel.file(), theirs.as_fd()];
+        parent.host.send([message, fork], &fds).map_err(errno_of)?;
+        let space = self.keep(number, Space::new(number, channel, HostProcess::new(ours)));
+        // The copy has the same descriptors, so the same files in its cache.
+        *space.file_cache.borrow_mut() = *parent.file_cache.borrow();
+        space.next_file.set(parent.next_file.get());
+        space.prepare_slot(index);
+        Ok((space, message))
+    }
+
+    /// Starts a program in a fresh host process.
+    pub fn start_program(&self, image: Image) -> SysResult<Rc<Space>> {
+        let space = match self.pool.borrow_mut().pop_front() {
+            Some(space) => space,
+            None => self.order()?,
+        };
+        match send_image(&space, image) {
+            Ok(()) => Ok(space),
+            Err(errno) => {
+                self.retire(&space);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Forgets a host process that is about to end. Its waiting calls are dropped.
+    pub fn retire(&self, space: &Rc<Space>) {
+        if space.is_retired.replace(true) {
+            return;
+        }
+        self.hot.borrow_mut().retain(|place| !Rc::ptr_eq(&place.space, space));
+        let seats: Vec<_> = space.seats.borrow().iter().cloned().collect();
+        for seat in seats {
+            // The future that runs right now is not in its seat, so that it is not dropped here.
+            let answer = seat.answer.borrow_mut().take();
+            drop(answer);
+            self.leave_seat(&seat);
+        }
+        space.kill_at.set(Some(timers::now().after(GRACE_NANOS)));
+        self.dying.borrow_mut().push(Rc::clone(space));
+    }
+
+    /// A thread is gone from its seat.
+    pub fn leave_seat(&self, seat: &super::space::Seat) {
+        if seat.thread.borrow_mut().take().is_some() {
+            self.n_threads.set(self.n_threads.get().saturating_sub(1));
+        }
+        if seat.is_parked.replace(false) {
+            self.n_parked.set(self.n_parked.get().saturating_sub(1));
+        }
+        seat.vfork_parent.borrow_mut().take();
+        if let Some(slot) = seat.executor.take() {
+            self.executor.borrow_mut().release(slot);
+            if let Some(place) = self.places.borrow_mut().get_mut(slot.number()) {
+                *place = None;
+            }
+        }
+    }
+
+    /// Collects host processes that have ended, so that their numbers can be used again. One that
+    /// ended without having been told to takes its guest process with it.
+    pub fn reap(&self) {
+        while let Some((pid, status)) = host_sys::reap_child() {
+            let found = self.dying.borrow().iter().position(|space| has_pid(space, pid));
+            if let Some(position) = found {
+                let space = self.dying.borrow_mut().swap_remove(position);
+                self.recycle(&space);
+                continue;
+            }
+            let spaces: Vec<_> = self.spaces.borrow().iter().flatten().cloned().collect();
+            if let Some(space) = spaces.into_iter().find(|space| has_pid(space, pid)) {
+                self.died_by_itself(&space, status);
+            }
+        }
+        self.kill_overdue();
+    }
+
+    fn recycle(&self, space: &Space) {
+        if let Some(entry) = self.spaces.borrow_mut().get_mut(space.number) {
+            *entry = None;
+        }
+        self.free_numbers.borrow_mut().push(space.number);
+    }
+
+    /// The shim did not end this process: a guest that broke its shim, or the host's memory ran
+    /// out.
+    fn died_by_itself(&self, space: &Rc<Space>, status: host_sys::HostStatus) {
+        let threads: Vec<_> = space
+            .seats
+            .borrow()
+            .iter()
+            .filter_map(|seat| seat.thread.borrow().clone())
+            .collect();
+        let parents: Vec<_> = space
+            .seats
+            .borrow()
+            .iter()
+            .filter_map(|seat| seat.vfork_parent.borrow().clone())
+            .collect();
+        self.pool.borrow_mut().retain(|pooled| !Rc::ptr_eq(pooled, space));
+        self.retire(space);
+        self.dying.borrow_mut().retain(|dying| !Rc::ptr_eq(dying, space));
+        self.recycle(space);
+        let end = crate::machine::guest_status(status);
+        for thread in threads.into_iter().chain(parents) {
+            thread.process().exit(end);
+        }
+    }
+
+    fn kill_overdue(&self) {
+        let now = timers::now();
+        for space in self.dying.borrow().iter() {
+            if space.kill_at.get().is_some_and(|at| at <= now) {
+                space.host.kill();
+                space.kill_at.set(None);
+            }
+        }
+    }
+
+    /// When a retired host process is to be ended by force.
+    pub fn next_kill(&self) -> Option<timers::Instant> {
+        self.dying.borrow().iter().filter_map(|space| space.kill_at.get()).min()
+    }
+
+    /// Ends every host process.
+    pub fn kill_all(&self) {
+        for space in self.spaces.borrow().iter().flatten() {
+            space.host.kill();
+        }
+    }
+
+    /// The space with this number.
+    pub fn space(&self, number: usize) -> Option<Rc<Space>> {
+        self.spaces.borrow().get(number).and_then(Clone::clone)
+    }
+
+    /// Gives a seat an executor slot, if it has none.
+    pub fn seat_executor(&self, place: &Place) -> kernel_core::executor::Slot {
+        let seat = place.space.seat(place.index);
+        if let Some(slot) = seat.executor.get() {
+            return slot;
+        }
+        let slot = self.executor.borrow_mut().reserve();
+        seat.executor.set(Some(slot));
+        let mut places = self.places.borrow_mut();
+        if places.len() <= slot.number() {
+            places.resize(slot.number() + 1, None);
+        }
+        if let Some(entry) = places.get_mut(slot.number()) {
+            *entry = Some(place.clone());
+        }
+        slot
+    }
+}
+
+fn has_pid(space: &Space, pid: rustix::process::Pid) -> bool {
+    space.host.pid() == Some(pid)
+}
+
+/// Puts the image into the data area and wakes the host process with the descriptors.
+fn send_image(space: &Space, image: Image) -> SysResult<()> {
+    let mut files: Vec<(u64, Rc<OwnedFd>)> = Vec::new();
+    let mut segments = [Segment::default(); channel_abi::image::MAX_SEGMENTS];
+    if image.segments.len() > segments.len() {
+        return Err(Errno::ENOEXEC);
+    }
+    for (to, from) in segments.iter_mut().zip(&image.segments) {
+        let (file, offset) = match &from.file {
+            None => (NO_FILE, 0),
+            Some((mapped, offset)) => {
+                let known = files.iter().position(|(id, _)| *id == mapped.id);
+                let index = known.unwrap_or_else(|| {
+                    files.push((mapped.id, Rc::clone(&mapped.host)));
+                    files.len() - 1
+                });
+                (u32::try_from(index).unwrap_or(NO_FILE), *offset)
+            }
+        };
+        *to = Segment {
+            address: from.address,
+            length: from.length,
+            offset,
+            protection: from.protection,
+            file,
+            zero_from: from.zero_from.unwrap_or(0),
+        };
+    }
+    let in_file = image.stack.len() > MAX_INLINE_STACK;
+    let abi = AbiImage {
+        n_segments: u32::try_from(image.segments.len()).unwrap_or(0),
+        n_files: u32::try_from(files.len()).unwrap_or(0),
+        entry: image.entry,
+        stack_pointer: image.stack_pointer,
+        brk: image.brk,
+        stack_length: image.stack.len() as u64,
+        stack_in_file: u64::from(in_file),
+        segments,
+    };
+    let bytes = abi.to_bytes();
+    if !space.channel.write_data(0, 0, &bytes) {
+        return Err(Errno::ENOEXEC);
+    }
+    let mut fds: Vec<_> = files.iter().map(|(_, file)| file.as_fd()).collect();
+    let stack_file;
+    if in_file {
+        stack_file = memory_file(&image.stack)?;
+        fds.push(stack_file.as_fd());
+    } else if !space.channel.write_data(0, bytes.len(), &image.stack) {
+        return Err(Errno::E2BIG);
+    }
+    if fds.len() > MAX_FILES {
+        return Err(Errno::ENOEXEC);
+    }
+    space.host.send([0, 0], &fds).map_err(errno_of)
+}
+
+fn memory_file(bytes: &[u8]) -> SysResult<OwnedFd> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let file = rustix::fs::memfd_create("stack", flags).map_err(errno_of)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let n = rustix::io::write(&file, rest).map_err(errno_of)?;
+        rest = rest.get(n..).unwrap_or_default();
+    }
+    Ok(file)
+}

@@ -1,0 +1,302 @@
+//! When to look for requests and when to sleep.
+//!
+//! A wake-up across CPUs is the dearest thing here, so the kernel polls for a while before it
+//! sleeps, and tells guests how long to spin. How long depends on the number of CPUs and on
+//! whether somebody else wants them: see the table in the design.
+
+use std::cell::{Cell, RefCell};
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use channel_abi::sleep;
+use host_sys::rustix;
+use host_sys::{RunDelay, current_cpu, ticks};
+use kernel_core::timers::{self, Instant};
+use rustix::event::epoll;
+
+use super::{Engine, Place};
+
+/// How many slots are polled directly.
+const MAX_HOT: usize = 4;
+/// How often the kernel looks at how long it had to wait for a CPU.
+const SAMPLE_NANOS: u64 = 2_000_000;
+/// CPUs count as contended this long after the kernel had to wait for one.
+const BACK_OFF_NANOS: u64 = 100_000_000;
+/// More than one part in this many of a sample spent waiting means contention.
+const CONTENDED_PART: u64 = 25;
+
+/// How long to poll and to spin, in ticks of the time stamp counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spins {
+    /// The kernel polls this long before it sleeps.
+    pub kernel: u64,
+    /// A guest spins this long for a reply.
+    pub guest: u64,
+    /// The same if it had to wake the kernel.
+    pub after_wake: u64,
+}
+
+/// The waiting policy and what it knows.
+pub struct Policy {
+    usual: Spins,
+    contended: Spins,
+    now: Cell<Spins>,
+    ticks_per_micro: u64,
+    delay: RunDelay,
+    sampled_at: Cell<u64>,
+    sampled_delay: Cell<u64>,
+    contended_until: Cell<u64>,
+    timer: rustix::fd::OwnedFd,
+    timer_set_for: Cell<Option<Instant>>,
+    scratch: RefCell<Vec<epoll::Event>>,
+}
+
+impl Policy {
+    /// The policy for this many CPUs.
+    pub fn new(n_cpus: usize) -> rustix::io::Result<Self> {
+        let per_micro = host_sys::ticks_per_microsecond();
+        let micros = |kernel: u64, guest: u64, after_wake: u64| Spins {
+            kernel: kernel * per_micro,
+            guest: guest * per_micro,
+            after_wake: after_wake * per_micro,
+        };
+        let (usual, contended) = match n_cpus {
+            0 | 1 => (micros(0, 0, 0), micros(0, 0, 0)),
+            2 => (micros(20, 10, 40), micros(5, 10, 0)),
+            _ => (micros(100, 10, 40), micros(10, 10, 0)),
+        };
+        let timer = rustix::time::timerfd_create(
+            rustix::time::TimerfdClockId::Monotonic,
+            rustix::time::TimerfdFlags::CLOEXEC | rustix::time::TimerfdFlags::NONBLOCK,
+        )?;
+        let delay = RunDelay::open();
+        let sampled_delay = Cell::new(delay.nanos());
+        Ok(Self {
+            usual,
+            contended,
+            now: Cell::new(usual),
+            ticks_per_micro: per_micro,
+            delay,
+            sampled_at: Cell::new(ticks()),
+            sampled_delay,
+            contended_until: Cell::new(0),
+            timer,
+            timer_set_for: Cell::new(None),
+            scratch: RefCell::new(Vec::with_capacity(32)),
+        })
+    }
+}
+
+impl Engine {
+    /// Tells guests how long to spin.
+    fn publish(&self, spins: Spins) {
+        self.policy.now.set(spins);
+        let bell = self.bell.get();
+        let unit = |ticks: u64| u32::try_from(ticks / 64).unwrap_or(u32::MAX);
+        bell.spin.store(unit(spins.guest), Relaxed);
+        bell.spin_after_wake.store(unit(spins.after_wake), Relaxed);
+    }
+
+    /// Serves guests until `is_over`.
+    pub fn serve_until(&self, is_over: impl Fn() -> bool) {
+        self.publish(self.policy.usual);
+        let mut last_work = ticks();
+        loop {
+            let mut worked = false;
+            for _ in 0..16 {
+                worked |= self.look();
+                std::hint::spin_loop();
+            }
+            if is_over() {
+                return;
+            }
+            let now = ticks();
+            if worked {
+                last_work = now;
+            }
+            if self.timers.next_deadline().is_some_and(|at| at <= timers::now()) {
+                self.timers.fire(timers::now());
+                last_work = now;
+                continue;
+            }
+            // When every guest thread waits here, nobody can ask: sleep at once.
+            let nobody_can_ask = self.n_parked.get() >= self.n_threads.get();
+            if !worked && (nobody_can_ask || now - last_work >= self.policy.now.get().kernel) {
+                self.sleep();
+                last_work = ticks();
+            }
+            self.note_contention(now);
+            let cpu = current_cpu() + 1;
+            let bell = self.bell.get();
+            if bell.kernel_cpu.load(Relaxed) != cpu {
+                bell.kernel_cpu.store(cpu, Relaxed);
+            }
+        }
+    }
+
+    /// Looks once at everything that may have work. Returns whether there was any.
+    fn look(&self) -> bool {
+        let mut worked = false;
+        let mut index = 0;
+        loop {
+            // Serving may change the list.
+            let place = self.hot.borrow().get(index).cloned();
+            let Some(place) = place else { break };
+            worked |= self.serve(&place);
+            index += 1;
+        }
+        worked |= self.answer_the_bell();
+        worked |= self.run_ready();
+        worked
+    }
+
+    /// Serves everyone who rang.
+    fn answer_the_bell(&self) -> bool {
+        let bell = self.bell.get();
+        if bell.groups.load(Relaxed) == 0 {
+            return false;
+        }
+        let mut groups = bell.groups.swap(0, SeqCst);
+        let mut worked = false;
+        while let Some(group) = take_lowest(&mut groups) {
+            let Some(word) = bell.spaces.get(group) else { continue };
+            let mut numbers = word.swap(0, SeqCst);
+            while let Some(number) = take_lowest(&mut numbers) {
+                worked |= self.serve_space(group * 64 + number);
+            }
+        }
+        worked
+    }
+
+    fn serve_space(&self, number: usize) -> bool {
+        let Some(space) = self.space(number) else { return false };
+        let header = space.channel.header();
+        let mut groups = header.groups.swap(0, SeqCst);
+        let mut worked = false;
+        while let Some(group) = take_lowest(&mut groups) {
+            let Some(word) = header.slots.get(group) else { continue };
+            let mut slots = word.swap(0, SeqCst);
+            while let Some(slot) = take_lowest(&mut slots) {
+                let place = Place { space: Rc::clone(&space), index: group * 64 + slot };
+                worked |= self.serve(&place);
+                self.heat(place);
+            }
+        }
+        worked
+    }
+
+    /// Polls this slot directly from now on.
+    fn heat(&self, place: Place) {
+        if self.policy.now.get().kernel == 0 || place.space.is_retired.get() {
+            return;
+        }
+        let mut hot = self.hot.borrow_mut();
+        if hot.iter().any(|other| other.is(&place)) {
+            return;
+        }
+        let oldest = (hot.len() >= MAX_HOT).then(|| hot.remove(0));
+        place.space.channel.slot(place.index).polled.store(1, SeqCst);
+        hot.push(place);
+        drop(hot);
+        if let Some(oldest) = oldest {
+            self.cool(&oldest);
+        }
+    }
+
+    fn cool(&self, place: &Place) {
+        place.space.channel.slot(place.index).polled.store(0, SeqCst);
+        self.serve(place); // it may have asked without ringing
+    }
+
+    fn sleep(&self) {
+        let hot = std::mem::take(&mut *self.hot.borrow_mut());
+        for place in &hot {
+            self.cool(place);
+        }
+        self.reap();
+        // A failure shows when the next program starts.
+        let _ = self.fill_pool();
+        if self.executor.borrow().has_ready() {
+            return;
+        }
+        let bell = self.bell.get();
+        bell.sleeping.store(sleep::IN_EPOLL, SeqCst);
+        if bell.groups.load(SeqCst) == 0 {
+            self.wait_for_host();
+        }
+        bell.sleeping.store(sleep::AWAKE, SeqCst);
+    }
+
+    /// Sleeps in the host's `epoll` until something happens or a timer is due.
+    fn wait_for_host(&self) {
+        let deadline = match (self.timers.next_deadline(), self.next_kill()) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        if self.policy.timer_set_for.get() != deadline {
+            self.set_timer(deadline);
+        }
+        let mut events = self.policy.scratch.borrow_mut();
+        events.clear();
+        let spare = rustix::buffer::spare_capacity(&mut events);
+        // An interrupted wait is as good as one that ended.
+        let _ = epoll::wait(self.host_events.epoll(), spare, None);
+        for event in events.iter() {
+            let (data, flags) = (event.data.u64(), event.flags.bits());
+            self.host_events.dispatch(data, flags);
+        }
+    }
+
+    fn set_timer(&self, deadline: Option<Instant>) {
+        self.policy.timer_set_for.set(deadline);
+        let zero = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let value = deadline.map_or(zero, |at| {
+            // Zero would mean "never": a deadline in the past is one nanosecond after zero.
+            let at = linux_abi::time::Timespec::from_nanos(at.0.max(1));
+            rustix::time::Timespec { tv_sec: at.tv_sec, tv_nsec: at.tv_nsec }
+        });
+        let timer = rustix::time::Itimerspec { it_interval: zero, it_value: value };
+        let flags = rustix::time::TimerfdTimerFlags::ABSTIME;
+        let _ = rustix::time::timerfd_settime(&self.policy.timer, flags, &timer);
+    }
+
+    /// The timer by which a sleeping kernel gets up, to be watched.
+    pub fn timer(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.policy.timer.as_fd()
+    }
+
+    /// Did the kernel have to wait for a CPU lately? Then spinning takes time from whoever should
+    /// run, the guests included.
+    fn note_contention(&self, now: u64) {
+        let policy = &self.policy;
+        let nanos = |ticks: u64| ticks.saturating_mul(1000) / policy.ticks_per_micro.max(1);
+        let elapsed = nanos(now.saturating_sub(policy.sampled_at.get()));
+        if elapsed < SAMPLE_NANOS || policy.usual == policy.contended {
+            return;
+        }
+        let delay = policy.delay.nanos();
+        let waited = delay.saturating_sub(policy.sampled_delay.get());
+        if waited.saturating_mul(CONTENDED_PART) > elapsed {
+            let until = now + BACK_OFF_NANOS / 1000 * policy.ticks_per_micro;
+            if policy.contended_until.replace(until) == 0 {
+                self.publish(policy.contended);
+            }
+        } else if policy.contended_until.get() != 0 && now > policy.contended_until.get() {
+            policy.contended_until.set(0);
+            self.publish(policy.usual);
+        }
+        policy.sampled_at.set(now);
+        policy.sampled_delay.set(delay);
+    }
+}
+
+/// Takes the lowest bit out of a word.
+fn take_lowest(word: &mut u64) -> Option<usize> {
+    if *word == 0 {
+        return None;
+    }
+    let bit = word.trailing_zeros() as usize;
+    *word &= *word - 1;
+    Some(bit)
+}

@@ -1,0 +1,379 @@
+//! The host's side of one guest thread.
+
+use std::cell::Cell;
+use std::os::fd::BorrowedFd;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use channel_abi::layout::MAX_THREADS;
+use channel_abi::request::{self, action};
+use channel_abi::{ids, state};
+use host_sys::{HostStatus, errno_of};
+use kernel_core::memory::UserMemory;
+use kernel_files::MappedFile;
+use kernel_tasks::machine::{Ids, Image, Start};
+use kernel_tasks::{Machine, Thread};
+use linux_abi::signals::Signal;
+use linux_abi::tasks::ExitStatus;
+use linux_abi::{Errno, SysResult};
+
+use crate::engine::space::Seat;
+use crate::engine::{Engine, Place};
+
+/// A guest thread's host thread.
+pub struct GuestMachine {
+    engine: Weak<Engine>,
+    place: Place,
+    seat: Rc<Seat>,
+    /// It plays the child of a `vfork` in its parent's seat.
+    is_vfork_child: Cell<bool>,
+}
+
+impl GuestMachine {
+    /// The machine of the thread at `place`.
+    pub fn new(engine: &Rc<Engine>, place: Place) -> Rc<Self> {
+        let seat = place.space.seat(place.index);
+        let engine = Rc::downgrade(engine);
+        Rc::new(Self { engine, place, seat, is_vfork_child: Cell::new(false) })
+    }
+
+    fn engine(&self) -> SysResult<Rc<Engine>> {
+        self.engine.upgrade().ok_or(Errno::ESRCH)
+    }
+
+    /// Whether the call that is being answered is this thread's.
+    fn is_calling(&self) -> bool {
+        self.engine().is_ok_and(|engine| {
+            engine.current.borrow().as_ref().is_some_and(|current| current.is(&self.place))
+        })
+    }
+
+    fn set_action(&self, word: u64, details: [u64; 2]) {
+        let mut reply = self.seat.reply.get();
+        reply.action = word;
+        reply.details = details;
+        self.seat.reply.set(reply);
+    }
+
+    fn write_start(&self, start: Start) {
+        let fields = [start.stack_pointer, start.tls, start.set_child_tid, start.clear_child_tid];
+        let mut given = 0;
+        for (bit, field) in fields.iter().enumerate() {
+            given |= u64::from(field.is_some()) << bit;
+        }
+        let [stack_pointer, tls, set_tid, clear_tid] = fields.map(Option::unwrap_or_default);
+        let raw = request::Start { given, stack_pointer, tls, set_tid, clear_tid };
+        self.place.space.channel.write_value(self.place.index, &raw);
+    }
+
+    /// The reply tells the shim to use this file: where it is in the cache, and the number of the
+    /// message that brings it, 0 if it is there.
+    fn pass_file(&self, file: &MappedFile) -> SysResult<(u64, u64)> {
+        use std::os::fd::AsFd;
+        let space = &self.place.space;
+        let (place, is_new) = space.place_file(file).ok_or(Errno::EAGAIN)?;
+        let mut message = 0;
+        if is_new {
+            message = space.next_message();
+            let words = [message, place as u64];
+            space.host.send(words, &[file.host.as_fd()]).map_err(errno_of)?;
+        }
+        self.seat.using_file.set(Some(place));
+        Ok(((place as u64) << action::INDEX_SHIFT, message))
+    }
+}
+
+impl Machine for GuestMachine {
+    fn memory(&self) -> &dyn UserMemory {
+        self
+    }
+
+    fn signal_mask(&self) -> u64 {
+        self.place.space.channel.slot(self.place.index).signal_mask.load(Relaxed)
+    }
+
+    fn set_signal_mask(&self, mask: u64) {
+        self.place.space.channel.slot(self.place.index).signal_mask.store(mask, SeqCst);
+    }
+
+    fn set_pending_signals(&self, pending: u64) {
+        self.place.space.channel.slot(self.place.index).pending.store(pending, SeqCst);
+    }
+
+    fn kick(&self) {
+        if self.seat.is_busy.get() {
+            let Ok(engine) = self.engine() else { return };
+            if let Some(waker) =
+                self.seat.executor.get().and_then(|slot| engine.executor.borrow().waker(slot))
+            {
+                waker.wake();
+            }
+            return;
+        }
+        let slot = self.place.space.channel.slot(self.place.index);
+        self.place.space.host.kick(slot.host_tid.load(SeqCst));
+    }
+
+    fn kill_process(&self) {
+        let Ok(engine) = self.engine() else { return };
+        if self.is_vfork_child.get() {
+            return self.end_vfork(&engine);
+        }
+        let space = &self.place.space;
+        let is_own_call = engine
+            .current
+            .borrow()
+            .as_ref()
+            .is_some_and(|current| Rc::ptr_eq(&current.space, space));
+        if is_own_call {
+            // The caller ends its host process by itself when it reads the reply.
+            if let Some(current) = engine.current.borrow().as_ref() {
+                let seat = current.space.seat(current.index);
+                let mut reply = seat.reply.get();
+                reply.action = action::LEAVE;
+                seat.reply.set(reply);
+            }
+        } else {
+            space.host.kill();
+        }
+        engine.retire(space);
+    }
+
+    fn kill_thread(&self) {
+        if self.is_calling() {
+            self.set_action(action::EXIT_THREAD, [0; 2]);
+        }
+        // Another thread's end comes with the end of its host process.
+        let Ok(engine) = self.engine() else { return };
+        engine.leave_seat(&self.seat);
+    }
+
+    fn thread_cpu_time(&self) -> (u64, u64) {
+        let slot = self.place.space.channel.slot(self.place.index);
+        host_sys::thread_cpu_time(slot.host_tid.load(Relaxed))
+    }
+
+    fn process_cpu_time(&self) -> (u64, u64) {
+        self.place.space.host.pid().map_or((0, 0), host_sys::process_cpu_time)
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.place.space.host.pid().map_or(0, host_sys::resident_bytes)
+    }
+
+    fn publish_ids(&self, who: Ids) {
+        let slot = self.place.space.channel.slot(self.place.index);
+        for (index, value) in [
+            (ids::PID, who.pid),
+            (ids::TID, who.tid),
+            (ids::PPID, who.ppid),
+            (ids::UID, who.uid),
+            (ids::EUID, who.euid),
+            (ids::GID, who.gid),
+            (ids::EGID, who.egid),
+        ] {
+            if let Some(word) = slot.ids.get(index) {
+                word.store(value, SeqCst);
+            }
+        }
+    }
+
+    fn attach(&self, thread: &Rc<Thread>) {
+        let Ok(engine) = self.engine() else { return };
+        if self.seat.thread.borrow_mut().replace(Rc::clone(thread)).is_none() {
+            engine.n_threads.set(engine.n_threads.get() + 1);
+        }
+        // Whoever prepared this thread may have to take it back.
+        if let Some(current) = engine.current.borrow().as_ref()
+            && !current.is(&self.place)
+        {
+            let maker = current.space.seat(current.index);
+            *maker.prepared.borrow_mut() = Some(Rc::clone(thread));
+        }
+    }
+
+    fn fork(&self, start: Start) -> SysResult<Rc<dyn Machine>> {
+        let engine = self.engine()?;
+        let (space, message) = engine.fork_space(&self.place.space, self.place.index)?;
+        self.write_start(start);
+        self.set_action(action::FORK, [0, message]);
+        Ok(Self::new(&engine, Place { space, index: self.place.index }))
+    }
+
+    fn vfork(&self, start: Start) -> SysResult<Rc<dyn Machine>> {
+        let engine = self.engine()?;
+        if self.is_vfork_child.get() || self.seat.vfork_parent.borrow().is_some() {
+            // A child of a `vfork` that makes one itself gets a real copy.
+            return self.fork(start);
+        }
+        let parent = self.seat.thread.borrow().clone();
+        *self.seat.vfork_parent.borrow_mut() = parent;
+        self.write_start(start);
+        self.set_action(action::VFORK, [0; 2]);
+        let child = Self::new(&engine, self.place.clone());
+        child.is_vfork_child.set(true);
+        Ok(child)
+    }
+
+    fn new_thread(&self, start: Start) -> SysResult<Rc<dyn Machine>> {
+        let engine = self.engine()?;
+        let space = &self.place.space;
+        let index = (0..MAX_THREADS).find(|&index| is_free(space, index)).ok_or(Errno::EAGAIN)?;
+        space.prepare_slot(index);
+        self.write_start(start);
+        self.set_action(action::THREAD, [index as u64, 0]);
+        Ok(Self::new(&engine, Place { space: Rc::clone(space), index }))
+    }
+
+    fn exec(&self, image: Image) -> SysResult<Rc<dyn Machine>> {
+        let engine = self.engine()?;
+        let space = engine.start_program(image)?;
+        self.set_action(action::LEAVE, [0; 2]);
+        if self.is_vfork_child.get() {
+            engine.become_parent(&self.seat);
+        } else {
+            engine.retire(&self.place.space);
+        }
+        Ok(Self::new(&engine, Place { space, index: 0 }))
+    }
+
+    fn map_file(&self, file: &MappedFile, detail: u64) -> SysResult<()> {
+        let (word, message) = self.pass_file(file)?;
+        self.set_action(action::MAP | word, [detail, message]);
+        Ok(())
+    }
+
+    fn maps_text(&self) -> Vec<u8> {
+        self.place.space.host.pid().map(host_sys::maps_text).unwrap_or_default()
+    }
+
+    fn smaps_text(&self) -> Vec<u8> {
+        self.place.space.host.pid().map(host_sys::smaps_text).unwrap_or_default()
+    }
+}
+
+impl GuestMachine {
+    /// The child of a `vfork` ended: its host thread is the parent's again.
+    fn end_vfork(&self, engine: &Engine) {
+        if self.is_calling() {
+            self.set_action(action::LEAVE, [0; 2]);
+            engine.become_parent(&self.seat);
+            return;
+        }
+        self.seat.must_leave.set(true);
+        let answer = self.seat.answer.borrow_mut().take();
+        drop(answer);
+        if self.seat.is_busy.get() {
+            engine.interrupt(&self.place, &self.seat);
+        } else {
+            self.kick();
+        }
+    }
+}
+
+/// Whether a slot can be given to a new thread: nobody sits there, and the host thread that did has
+/// left for good.
+fn is_free(space: &crate::engine::Space, index: usize) -> bool {
+    match space.known_seat(index) {
+        None => true,
+        Some(seat) => {
+            seat.thread.borrow().is_none()
+                && space.channel.slot(index).state.load(SeqCst) == state::IDLE
+        }
+    }
+}
+
+impl UserMemory for GuestMachine {
+    fn read_some(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
+        if self.is_calling() {
+            for piece in self.seat.pieces.get() {
+                if let Some(offset) = inside(address, buffer.len(), piece.address, piece.length)
+                    && piece.is_input
+                    && self.place.space.channel.read_data(self.place.index, piece.offset + offset, buffer)
+                {
+                    return Ok(buffer.len());
+                }
+            }
+        }
+        self.place.space.host.read_memory(address, buffer).map_err(|_| Errno::EFAULT)
+    }
+
+    fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize> {
+        if self.is_calling() && self.write_staged(address, bytes.len(), |offset| {
+            self.place.space.channel.write_data(self.place.index, offset, bytes).then_some(bytes.len())
+        }).is_some() {
+            return Ok(bytes.len());
+        }
+        self.place.space.host.write_memory(address, bytes).map_err(|_| Errno::EFAULT)
+    }
+
+    fn write_from_host(
+        &self,
+        address: u64,
+        file: BorrowedFd<'_>,
+        offset: Option<u64>,
+        max: usize,
+    ) -> Option<SysResult<usize>> {
+        if !self.is_calling() {
+            return None;
+        }
+        let mut failure = None;
+        let channel = &self.place.space.channel;
+        let n = self.write_staged(address, max, |at| {
+            match channel.read_file(self.place.index, at, max, file, offset) {
+                Ok(n) => Some(n),
+                Err(errno) => {
+                    failure = Some(errno_of(errno));
+                    Some(0)
+                }
+            }
+        })?;
+        Some(failure.map_or(Ok(n), Err))
+    }
+}
+
+impl GuestMachine {
+    /// Lets `put` write to the staged piece that holds this range, if there is one, and notes how
+    /// much of the piece goes back to the guest.
+    fn write_staged(
+        &self,
+        address: u64,
+        length: usize,
+        put: impl FnOnce(usize) -> Option<usize>,
+    ) -> Option<usize> {
+        let mut reply = self.seat.reply.get();
+        let pieces = self.seat.pieces.get();
+        for (piece, out) in pieces.iter().zip(&mut reply.out_lengths) {
+            let Some(offset) = inside(address, length, piece.address, piece.length) else {
+                continue;
+            };
+            // What lies between would go to the guest as well: leave that to the host.
+            if !piece.is_output || offset > usize::from(*out) && !piece.is_input {
+                continue;
+            }
+            let n = put(piece.offset + offset)?;
+            let end = u16::try_from(offset + n).unwrap_or(u16::MAX);
+            *out = (*out).max(end);
+            self.seat.reply.set(reply);
+            return Some(n);
+        }
+        None
+    }
+}
+
+/// Where a range starts inside a piece, if it lies inside.
+fn inside(address: u64, length: usize, piece: u64, piece_length: usize) -> Option<usize> {
+    let offset = usize::try_from(address.checked_sub(piece)?).ok()?;
+    (piece_length != 0 && offset.checked_add(length)? <= piece_length).then_some(offset)
+}
+
+/// How a guest process ended whose host process ended by itself.
+pub fn guest_status(status: HostStatus) -> ExitStatus {
+    match status {
+        // A shim never exits like this unless it was broken.
+        HostStatus::Exited(_) => ExitStatus::signaled(Signal::SIGSEGV, true),
+        HostStatus::Signaled(signal) => {
+            ExitStatus::signaled(Signal::new(signal).unwrap_or(Signal::SIGKILL), false)
+        }
+    }
+}
