@@ -36,7 +36,8 @@ pub struct Place {
 }
 
 impl Place {
-    fn is(&self, other: &Self) -> bool {
+    /// Whether both are the same place.
+    pub fn is(&self, other: &Self) -> bool {
         self.index == other.index && Rc::ptr_eq(&self.space, &other.space)
     }
 }
@@ -58,6 +59,8 @@ pub struct Engine {
     pub(crate) free_numbers: RefCell<Vec<usize>>,
     /// Host processes forked ahead, waiting for a program.
     pub(crate) pool: RefCell<VecDeque<Rc<Space>>>,
+    /// Host processes whose program starts when the call under way is over.
+    pub(crate) starting: RefCell<Vec<Rc<Space>>>,
     /// Retired host processes that have not been reaped.
     pub(crate) dying: RefCell<Vec<Rc<Space>>>,
     /// Places whose slots are polled directly.

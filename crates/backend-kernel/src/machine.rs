@@ -289,7 +289,11 @@ impl UserMemory for GuestMachine {
             for piece in self.seat.pieces.get() {
                 if let Some(offset) = inside(address, buffer.len(), piece.address, piece.length)
                     && piece.is_input
-                    && self.place.space.channel.read_data(self.place.index, piece.offset + offset, buffer)
+                    && self.place.space.channel.read_data(
+                        self.place.index,
+                        piece.offset + offset,
+                        buffer,
+                    )
                 {
                     return Ok(buffer.len());
                 }
@@ -299,9 +303,17 @@ impl UserMemory for GuestMachine {
     }
 
     fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize> {
-        if self.is_calling() && self.write_staged(address, bytes.len(), |offset| {
-            self.place.space.channel.write_data(self.place.index, offset, bytes).then_some(bytes.len())
-        }).is_some() {
+        if self.is_calling()
+            && self
+                .write_staged(address, bytes.len(), |offset| {
+                    self.place
+                        .space
+                        .channel
+                        .write_data(self.place.index, offset, bytes)
+                        .then_some(bytes.len())
+                })
+                .is_some()
+        {
             return Ok(bytes.len());
         }
         self.place.space.host.write_memory(address, bytes).map_err(|_| Errno::EFAULT)

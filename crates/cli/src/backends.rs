@@ -9,7 +9,7 @@ pub const DEFAULT: &str = "kernel";
 
 /// Every backend, the default first.
 pub fn all() -> Vec<Box<dyn Backend>> {
-    Vec::new()
+    vec![Box::new(backend_kernel::KernelBackend::new())]
 }
 
 /// The backend with this name.

@@ -11,7 +11,7 @@ use channel_abi::staging::{Entry, MAX_PATH, MAX_PIECE, kind, next};
 use channel_abi::{ChannelHeader, Slot, state};
 use rustix::io::Errno;
 
-use crate::shared::SharedMemory;
+use crate::shared::{ProtocolValue, SharedMemory};
 
 /// A request, copied out of shared memory once.
 #[derive(Clone, Copy, Debug)]
@@ -183,6 +183,11 @@ impl Channel {
     /// Copies bytes into a slot's data area. Returns whether they fit.
     pub fn write_data(&self, index: usize, offset: usize, from: &[u8]) -> bool {
         Self::data_offset(index, offset, from.len()).is_some_and(|at| self.memory.write(at, from))
+    }
+
+    /// Puts a structure of the protocol at the start of a slot's data area.
+    pub fn write_value<T: ProtocolValue>(&self, index: usize, value: &T) {
+        self.write_data(index, 0, value.as_bytes());
     }
 
     /// Reads a host file straight into a slot's data area.

@@ -17,4 +17,5 @@ pub mod zygote;
 pub use bell::SharedBell;
 pub use channel::{Channel, Reply, Request};
 pub use host_process::HostProcess;
+pub use shared::ProtocolValue;
 pub use zygote::Zygote;

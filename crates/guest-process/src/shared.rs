@@ -151,6 +151,27 @@ unsafe impl SharedLayout for channel_abi::Slot {}
 // SAFETY: all fields are atomics.
 unsafe impl SharedLayout for channel_abi::ChannelHeader {}
 
+/// Structures of the protocol, seen as bytes.
+///
+/// # Safety
+///
+/// The type is `repr(C)`, made of integers, and has no padding.
+pub unsafe trait ProtocolValue: Copy {
+    /// The bytes of the value.
+    fn as_bytes(&self) -> &[u8] {
+        let start = std::ptr::from_ref(self).cast();
+        // SAFETY: a value without padding is so many initialised bytes.
+        unsafe { std::slice::from_raw_parts(start, size_of_val(self)) }
+    }
+}
+
+// SAFETY: words, and pairs of half words that fill one; segments are the same.
+unsafe impl ProtocolValue for channel_abi::image::Image {}
+// SAFETY: words only.
+unsafe impl ProtocolValue for channel_abi::request::Delivery {}
+// SAFETY: words only.
+unsafe impl ProtocolValue for channel_abi::request::Start {}
+
 /// Copies between memory of ours and memory that a guest may write meanwhile.
 ///
 /// # Safety

@@ -3,13 +3,22 @@
 //! Most of them are `rustix`; what it does not have is here, each in a file of its own. This
 //! crate knows nothing of guests or of the kernel's objects.
 
+mod children;
+mod cpu;
 mod errno;
 mod features;
+mod fork;
 mod namespaces;
 mod signal_descriptor;
 
+pub use children::{
+    HostStatus, maps_text, process_cpu_time, reap_child, resident_bytes, smaps_text,
+    thread_cpu_time,
+};
+pub use cpu::{RunDelay, current_cpu, ticks, ticks_per_microsecond};
 pub use errno::errno_of;
 pub use features::{landlock_abi, seccomp_trap_available};
+pub use fork::{Forked, fork};
 pub use namespaces::{Namespace, enter_new_namespaces};
 pub use rustix;
 pub use signal_descriptor::SignalDescriptor;

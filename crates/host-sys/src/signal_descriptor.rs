@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Receives signals to this process instead of their default actions.
 #[derive(Debug)]
@@ -37,6 +37,11 @@ impl SignalDescriptor {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
+    /// Makes [`read`](Self::read) fail with `WouldBlock` instead of waiting.
+    pub fn set_nonblocking(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(&self.0, true)?)
+    }
+
     /// Waits for the next signal and returns its number.
     pub fn read(&self) -> io::Result<u8> {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
@@ -55,6 +60,12 @@ impl SignalDescriptor {
                 return Err(error);
             }
         }
+    }
+}
+
+impl AsFd for SignalDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

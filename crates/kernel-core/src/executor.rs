@@ -17,6 +17,13 @@ pub type Job = Pin<Box<dyn Future<Output = ()>>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(usize);
 
+impl Slot {
+    /// The number of the slot, as in the list of ready ones.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
+
 /// What is called when a waker fires on another thread, so that a sleeping kernel gets up.
 pub type Notify = Box<dyn Fn() + Send + Sync>;
 
@@ -113,11 +120,6 @@ impl Executor {
     pub fn recycle(&mut self, mut list: Vec<usize>) {
         list.clear();
         self.spare = list;
-    }
-
-    /// The slot with this number, as found in a list of ready ones.
-    pub fn slot(number: usize) -> Slot {
-        Slot(number)
     }
 }
 

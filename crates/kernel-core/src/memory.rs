@@ -1,6 +1,7 @@
 //! Guest memory. All of it is hostile: copied once, checked, used.
 
 use std::marker::PhantomData;
+use std::os::fd::BorrowedFd;
 
 use linux_abi::{Errno, SysResult};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -17,6 +18,19 @@ pub trait UserMemory {
     /// Copies `bytes` to guest memory at `address`. Returns how many went before the first one
     /// that cannot be written; `EFAULT` if that is none of non-empty bytes.
     fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize>;
+
+    /// Reads up to `max` bytes of a host file straight to guest memory, from `offset` or from where
+    /// the file stands. `None` if there is no short way here: the caller then copies.
+    fn write_from_host(
+        &self,
+        address: u64,
+        file: BorrowedFd<'_>,
+        offset: Option<u64>,
+        max: usize,
+    ) -> Option<SysResult<usize>> {
+        let _ = (address, file, offset, max);
+        None
+    }
 
     /// Fills `buffer` as a whole.
     fn read(&self, address: u64, buffer: &mut [u8]) -> SysResult<()> {

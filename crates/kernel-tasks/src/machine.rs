@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use kernel_core::memory::UserMemory;
+use kernel_files::MappedFile;
 pub use kernel_loader::{Image, Segment};
 use linux_abi::{Errno, SysResult};
 
@@ -86,6 +87,25 @@ pub trait Machine {
     /// Starts `image` in a fresh host process. The old one ends (or goes back to the parent of a
     /// `vfork`) when it reads the reply of the call that is under way.
     fn exec(&self, image: Image) -> SysResult<Rc<dyn Machine>>;
+
+    /// The shim maps this file when it reads the reply of the call that is under way (`mmap`,
+    /// `shmat`), and that decides the result. `detail`: flags to be added to the mapping's for
+    /// `mmap`, the length for `shmat`. `EAGAIN` if too many threads do so at once.
+    fn map_file(&self, file: &MappedFile, detail: u64) -> SysResult<()> {
+        let _ = (file, detail);
+        Err(Errno::ENODEV)
+    }
+
+    /// The mappings of the host process, in the host's words (`/proc/<pid>/maps`), the shim's own
+    /// included.
+    fn maps_text(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// The same with sizes (`/proc/<pid>/smaps`).
+    fn smaps_text(&self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// A file in the host's `/proc` directory of a host process.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, Ref, RefCell};
 use std::future::{Future, poll_fn};
+use std::os::fd::BorrowedFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
@@ -336,5 +337,15 @@ impl UserMemory for MemoryOf {
 
     fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize> {
         self.0.memory().write_some(address, bytes)
+    }
+
+    fn write_from_host(
+        &self,
+        address: u64,
+        file: BorrowedFd<'_>,
+        offset: Option<u64>,
+        max: usize,
+    ) -> Option<SysResult<usize>> {
+        self.0.memory().write_from_host(address, file, offset, max)
     }
 }

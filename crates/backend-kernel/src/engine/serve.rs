@@ -37,7 +37,14 @@ impl Engine {
         true
     }
 
-    fn answer(&self, place: &Place, seat: &Rc<Seat>, thread: &Rc<Thread>, number: u32, args: Registers) {
+    fn answer(
+        &self,
+        place: &Place,
+        seat: &Rc<Seat>,
+        thread: &Rc<Thread>,
+        number: u32,
+        args: Registers,
+    ) {
         if number >= request::FIRST {
             return self.answer_private(place, seat, thread, number, args);
         }
@@ -82,9 +89,8 @@ impl Engine {
             request::NEXT_SIGNAL => {
                 let place_of_data = place.clone();
                 let thread = Rc::clone(thread);
-                let answer: Answer = Box::pin(async move {
-                    Ok(signals::next(&place_of_data, thread).await)
-                });
+                let answer: Answer =
+                    Box::pin(async move { Ok(signals::next(&place_of_data, thread).await) });
                 self.run(place, seat, answer);
             }
             request::FAULT => {
@@ -179,6 +185,7 @@ impl Engine {
     fn reply(&self, place: &Place, seat: &Rc<Seat>, result: i64) {
         let mut reply = seat.reply.get();
         reply.result = result;
+        self.start_prepared();
         if seat.is_parked.replace(false) {
             self.n_parked.set(self.n_parked.get().saturating_sub(1));
         }
@@ -203,6 +210,11 @@ impl Engine {
                 None => self.wake_now(word),
             }
         }
+    }
+
+    /// Ends a call that waits, so that its thread asks for signals.
+    pub fn interrupt(&self, place: &Place, seat: &Rc<Seat>) {
+        self.reply(place, seat, restart::IF_NO_HANDLER);
     }
 
     fn wake_now(&self, word: u32) {

@@ -1,6 +1,7 @@
 //! One host process, its channel, and its threads.
 
 use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use channel_abi::layout::{FILE_CACHE, SLEEP_WORDS};
@@ -24,6 +25,9 @@ pub struct Space {
     pub seats: RefCell<Vec<Rc<Seat>>>,
     /// Set when the process is to end, or has ended: its requests count no more.
     pub is_retired: Cell<bool>,
+    /// The descriptors of the program that it is to run, sent when the call that started it is
+    /// over.
+    pub program: RefCell<Option<Vec<Rc<OwnedFd>>>>,
     /// When to end it by force, if it has not ended by itself.
     pub kill_at: Cell<Option<kernel_core::timers::Instant>>,
     /// The number of the last message with descriptors.
@@ -56,6 +60,10 @@ pub struct Seat {
     pub using_file: Cell<Option<usize>>,
     /// The parent of the `vfork` child that this thread plays.
     pub vfork_parent: RefCell<Option<Rc<Thread>>>,
+    /// What the processor said of the last fault: trap number, error code, address.
+    pub trap: Cell<[u64; 3]>,
+    /// The thread that the last reply told the shim to make.
+    pub prepared: RefCell<Option<Rc<Thread>>>,
     /// The `vfork` child is gone: the host thread shall be the parent again.
     pub must_leave: Cell<bool>,
 }
@@ -73,6 +81,8 @@ impl Seat {
             request: Cell::new((0, [0; 6])),
             using_file: Cell::default(),
             vfork_parent: RefCell::default(),
+            trap: Cell::default(),
+            prepared: RefCell::default(),
             must_leave: Cell::default(),
         }
     }
@@ -87,6 +97,7 @@ impl Space {
             host,
             seats: RefCell::default(),
             is_retired: Cell::default(),
+            program: RefCell::default(),
             kill_at: Cell::default(),
             messages: Cell::default(),
             file_cache: RefCell::default(),

@@ -88,11 +88,29 @@ impl Engine {
             Some(space) => space,
             None => self.order()?,
         };
-        match send_image(&space, image) {
-            Ok(()) => Ok(space),
+        match put_image(&space, image) {
+            Ok(files) => {
+                *space.program.borrow_mut() = Some(files);
+                self.starting.borrow_mut().push(Rc::clone(&space));
+                Ok(space)
+            }
             Err(errno) => {
                 self.retire(&space);
                 Err(errno)
+            }
+        }
+    }
+
+    /// Lets programs run whose start was prepared. Their threads are known by now.
+    pub fn start_prepared(&self) {
+        if self.starting.borrow().is_empty() {
+            return;
+        }
+        for space in self.starting.take() {
+            let Some(files) = space.program.borrow_mut().take() else { continue };
+            let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+            if space.host.send([0, 0], &fds).is_err() {
+                space.host.kill(); // its end is noticed when it is reaped
             }
         }
     }
@@ -104,7 +122,12 @@ impl Engine {
         }
         self.hot.borrow_mut().retain(|place| !Rc::ptr_eq(&place.space, space));
         let seats: Vec<_> = space.seats.borrow().iter().cloned().collect();
+        let mut orphans = Vec::new();
         for seat in seats {
+            if seat.vfork_parent.borrow().is_some() {
+                // A child of a `vfork` cannot outlive the host process that it borrowed.
+                orphans.extend(seat.thread.borrow().clone());
+            }
             // The future that runs right now is not in its seat, so that it is not dropped here.
             let answer = seat.answer.borrow_mut().take();
             drop(answer);
@@ -112,6 +135,9 @@ impl Engine {
         }
         space.kill_at.set(Some(timers::now().after(GRACE_NANOS)));
         self.dying.borrow_mut().push(Rc::clone(space));
+        for orphan in orphans {
+            orphan.process().kill();
+        }
     }
 
     /// A thread is gone from its seat.
@@ -159,12 +185,8 @@ impl Engine {
     /// The shim did not end this process: a guest that broke its shim, or the host's memory ran
     /// out.
     fn died_by_itself(&self, space: &Rc<Space>, status: host_sys::HostStatus) {
-        let threads: Vec<_> = space
-            .seats
-            .borrow()
-            .iter()
-            .filter_map(|seat| seat.thread.borrow().clone())
-            .collect();
+        let threads: Vec<_> =
+            space.seats.borrow().iter().filter_map(|seat| seat.thread.borrow().clone()).collect();
         let parents: Vec<_> = space
             .seats
             .borrow()
@@ -231,8 +253,8 @@ fn has_pid(space: &Space, pid: rustix::process::Pid) -> bool {
     space.host.pid() == Some(pid)
 }
 
-/// Puts the image into the data area and wakes the host process with the descriptors.
-fn send_image(space: &Space, image: Image) -> SysResult<()> {
+/// Puts the image into the data area. Returns the descriptors that go with it.
+fn put_image(space: &Space, image: Image) -> SysResult<Vec<Rc<OwnedFd>>> {
     let mut files: Vec<(u64, Rc<OwnedFd>)> = Vec::new();
     let mut segments = [Segment::default(); channel_abi::image::MAX_SEGMENTS];
     if image.segments.len() > segments.len() {
@@ -270,22 +292,14 @@ fn send_image(space: &Space, image: Image) -> SysResult<()> {
         stack_in_file: u64::from(in_file),
         segments,
     };
-    let bytes = abi.to_bytes();
-    if !space.channel.write_data(0, 0, &bytes) {
-        return Err(Errno::ENOEXEC);
-    }
-    let mut fds: Vec<_> = files.iter().map(|(_, file)| file.as_fd()).collect();
-    let stack_file;
+    space.channel.write_value(0, &abi);
+    let mut files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
     if in_file {
-        stack_file = memory_file(&image.stack)?;
-        fds.push(stack_file.as_fd());
-    } else if !space.channel.write_data(0, bytes.len(), &image.stack) {
+        files.push(Rc::new(memory_file(&image.stack)?));
+    } else if !space.channel.write_data(0, size_of::<AbiImage>(), &image.stack) {
         return Err(Errno::E2BIG);
     }
-    if fds.len() > MAX_FILES {
-        return Err(Errno::ENOEXEC);
-    }
-    space.host.send([0, 0], &fds).map_err(errno_of)
+    if files.len() > MAX_FILES { Err(Errno::ENOEXEC) } else { Ok(files) }
 }
 
 fn memory_file(bytes: &[u8]) -> SysResult<OwnedFd> {

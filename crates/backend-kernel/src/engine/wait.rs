@@ -243,8 +243,9 @@ impl Engine {
         // An interrupted wait is as good as one that ended.
         let _ = epoll::wait(self.host_events.epoll(), spare, None);
         for event in events.iter() {
-            let (data, flags) = (event.data.u64(), event.flags.bits());
-            self.host_events.dispatch(data, flags);
+            // Copies: the structure is packed.
+            let (data, flags) = (event.data, event.flags);
+            self.host_events.dispatch(data.u64(), flags.bits());
         }
     }
 

@@ -1,0 +1,135 @@
+//! What the kernel process and the process that started it say to each other: one JSON value a
+//! line, over a socket.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// To the kernel process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Send the guest a signal.
+    Signal(u8),
+    /// End everything.
+    Kill,
+}
+
+/// Why the first program did not start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// A name that is not in the guest's `PATH`.
+    CommandNotFound,
+    /// The program names an interpreter that is not there.
+    InterpreterNotFound(Vec<u8>),
+    /// What `execve` answered.
+    Program(i32),
+    /// The working folder is not there.
+    WorkingDirectory,
+    /// A path of the specification cannot be used: what for, and the host's error number.
+    Path {
+        /// Index into the list of purposes in `sandbox_handle.rs`.
+        purpose: Purpose,
+        /// The path.
+        path: Vec<u8>,
+        /// The host's error number.
+        errno: i32,
+    },
+    /// A step failed with this host error number.
+    Step {
+        /// What was tried.
+        step: String,
+        /// The host's error number.
+        errno: i32,
+    },
+    /// A part of the specification is beyond this backend.
+    Unsupported(Feature),
+}
+
+/// What a host path was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// To be the guest's root.
+    Root,
+    /// To be mounted.
+    Mount,
+    /// To hold the trace.
+    Trace,
+    /// To hold what the guest writes.
+    Overlay,
+}
+
+/// Parts of a specification that may be beyond this backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Feature {
+    /// Connections that leave the sandbox.
+    Egress,
+    /// A tar archive as root.
+    TarRoot,
+}
+
+/// How the first process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It exited.
+    Exited(u8),
+    /// A signal killed it; with a core dump, on Linux.
+    Signaled(u8, bool),
+    /// The time was over.
+    TimedOut,
+    /// It used too much memory.
+    MemoryExceeded,
+    /// It used too much CPU time.
+    CpuTimeExceeded,
+    /// It was told to end.
+    Killed,
+}
+
+/// What the guests used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// From start to end.
+    pub wall: Duration,
+    /// In user mode.
+    pub user: Duration,
+    /// In the host's kernel.
+    pub system: Duration,
+    /// The kernel process itself.
+    pub kernel: Duration,
+    /// The most memory at one time.
+    pub peak_memory: u64,
+    /// Calls that reached the kernel process.
+    pub calls: u64,
+    /// Processes and threads started.
+    pub processes: u64,
+}
+
+/// From the kernel process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum News {
+    /// The first program is loaded and about to run.
+    Started,
+    /// It cannot be run.
+    Refused(Refusal),
+    /// It is over.
+    Ended(Ending, Used),
+}
+
+/// Sends one value.
+pub fn send<T: Serialize>(mut stream: &UnixStream, value: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value).map_err(io::Error::other)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// Receives news; `None` at the end of the stream.
+pub fn receive<T: for<'a> Deserialize<'a>>(
+    reader: &mut BufReader<UnixStream>,
+) -> io::Result<Option<T>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    serde_json::from_str(&line).map(Some).map_err(io::Error::other)
+}

@@ -1,0 +1,49 @@
+//! The backend `kernel`: starts and drives a kernel process.
+//!
+//! [`KernelBackend`] forks a kernel process per sandbox ([`sandbox_handle`]). That process sets
+//! itself up ([`kernel_process`]), builds the tree of files ([`tree`]), starts the first program
+//! ([`first_program`]), and then does nothing but answer guests: [`engine`].
+
+#![forbid(unsafe_code)]
+
+mod control;
+mod engine;
+mod first_program;
+mod kernel_process;
+mod machine;
+mod sandbox_handle;
+mod signals;
+mod staging;
+mod trace;
+mod tree;
+
+use sandbox::{Backend, CapabilityReport, Sandbox, StartError, Streams};
+use sandbox_spec::SandboxSpec;
+
+/// The backend with a user-space kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KernelBackend;
+
+impl KernelBackend {
+    /// The backend.
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+/// Its name in `--backend`.
+const NAME: &str = "kernel";
+
+impl Backend for KernelBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> CapabilityReport {
+        kernel_process::capabilities()
+    }
+
+    fn start(&self, spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
+        sandbox_handle::start(spec, streams)
+    }
+}

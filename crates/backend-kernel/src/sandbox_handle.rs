@@ -1,0 +1,197 @@
+//! The side of the process that starts a sandbox.
+
+use std::io::{self, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use host_sys::{Forked, fork};
+use linux_abi::Errno;
+use sandbox::{
+    Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
+    WaitError,
+};
+use sandbox_spec::SandboxSpec;
+
+use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
+use crate::{NAME, kernel_process};
+
+/// Starts a kernel process, and waits until it has loaded the program.
+pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
+    let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
+    let report = kernel_process::capabilities();
+    for layer in &spec.required_containment {
+        if !report.has(*layer) {
+            let reason = "see `belljar doctor`".to_owned();
+            return Err(StartError::LayerUnavailable { layer: *layer, reason });
+        }
+    }
+    if let [reason, ..] = report.obstacles.as_slice() {
+        return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
+    }
+    let host = |step| move |cause| StartError::Host { step, cause };
+    let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
+    let pid = match fork().map_err(host("start the kernel process"))? {
+        Forked::Parent(pid) => pid,
+        Forked::Child => {
+            drop(ours);
+            kernel_process::run(spec, streams, theirs);
+        }
+    };
+    drop(theirs);
+    drop(streams);
+    let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
+    let mut handle = Handle { pid, reader: BufReader::new(ours), writer, reaped: None };
+    match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
+        Some(News::Started) => Ok(Box::new(handle)),
+        Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
+        Some(News::Ended(..)) | None => Err(StartError::KernelDied(handle.obituary())),
+    }
+}
+
+fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError {
+    use std::os::unix::ffi::OsStringExt;
+    let path = |bytes: Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(bytes));
+    match refusal {
+        Refusal::CommandNotFound => ProgramError::CommandNotFound(program).into(),
+        Refusal::InterpreterNotFound(interpreter) => {
+            ProgramError::InterpreterNotFound { program, interpreter: path(interpreter) }.into()
+        }
+        Refusal::Program(code) => {
+            let errno = Errno::from_code(code).unwrap_or(Errno::EIO);
+            ProgramError::from_errno(program, errno).into()
+        }
+        Refusal::WorkingDirectory => StartError::WorkingDirectory(spec.working_directory.clone()),
+        Refusal::Path { purpose, path: which, errno } => StartError::Path {
+            purpose: match purpose {
+                Purpose::Root => "use as root",
+                Purpose::Mount => "mount",
+                Purpose::Trace => "write the trace to",
+                Purpose::Overlay => "keep the guest's writes in",
+            },
+            path: path(which),
+            cause: io::Error::from_raw_os_error(errno),
+        },
+        Refusal::Step { step, errno } => {
+            let cause = io::Error::from_raw_os_error(errno);
+            StartError::Host {
+                step: "set the sandbox up",
+                cause: io::Error::new(cause.kind(), format!("{step}: {cause}")),
+            }
+        }
+        Refusal::Unsupported(feature) => StartError::Unsupported {
+            backend: NAME,
+            feature: match feature {
+                Feature::Egress => "connections that leave the sandbox (yet)",
+                Feature::TarRoot => "tar archives as root (yet)",
+            },
+        },
+    }
+}
+
+/// A running sandbox.
+struct Handle {
+    pid: Pid,
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+    reaped: Option<String>,
+}
+
+impl Handle {
+    /// Waits for the kernel process, and says how it ended.
+    fn obituary(&mut self) -> String {
+        if let Some(words) = &self.reaped {
+            return words.clone();
+        }
+        let words = match waitpid(Some(self.pid), WaitOptions::empty()) {
+            Ok(Some((_, status))) => match (status.terminating_signal(), status.exit_status()) {
+                (Some(signal), _) => format!("killed by signal {signal}"),
+                (None, Some(code)) => format!("exit code {code}"),
+                (None, None) => "unknown status".to_owned(),
+            },
+            _ => "unknown status".to_owned(),
+        };
+        self.reaped = Some(words.clone());
+        words
+    }
+}
+
+impl Sandbox for Handle {
+    fn wait(&mut self) -> Result<ExitReport, WaitError> {
+        loop {
+            let news = control::receive(&mut self.reader)
+                .map_err(|cause| WaitError::Host { step: "hear of the kernel process", cause })?;
+            match news {
+                Some(News::Ended(ending, used)) => {
+                    self.obituary();
+                    return Ok(ExitReport { end: end(ending), usage: usage(&used) });
+                }
+                Some(_) => {}
+                None => return Err(WaitError::KernelDied(self.obituary())),
+            }
+        }
+    }
+
+    fn control(&self) -> Box<dyn Control> {
+        Box::new(Remote(self.writer.try_clone().ok()))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if self.reaped.is_none() {
+            // Every guest process ends with the kernel process.
+            let _ = kill_process(self.pid, Signal::KILL);
+            self.obituary();
+        }
+    }
+}
+
+fn end(ending: Ending) -> End {
+    match ending {
+        Ending::Exited(code) => End::Exited { code },
+        Ending::Signaled(signal, core) => End::Signaled { signal, core },
+        Ending::TimedOut => End::TimedOut,
+        Ending::MemoryExceeded => End::MemoryExceeded,
+        Ending::CpuTimeExceeded => End::CpuTimeExceeded,
+        Ending::Killed => End::Killed,
+    }
+}
+
+fn usage(used: &Used) -> Usage {
+    Usage {
+        wall_time: used.wall,
+        user_time: used.user,
+        system_time: used.system,
+        kernel_time: used.kernel,
+        peak_memory: used.peak_memory,
+        system_calls: used.calls,
+        processes: used.processes,
+    }
+}
+
+/// Sends orders from another thread.
+struct Remote(Option<UnixStream>);
+
+impl Remote {
+    fn send(&self, order: Order) -> Result<(), ControlError> {
+        match &self.0 {
+            Some(stream) => Ok(control::send(stream, &order)?),
+            None => Err(ControlError::Host(io::ErrorKind::NotConnected.into())),
+        }
+    }
+}
+
+impl Control for Remote {
+    fn signal(&self, signal: u8) -> Result<(), ControlError> {
+        self.send(Order::Signal(signal))
+    }
+
+    fn kill(&self) -> Result<(), ControlError> {
+        self.send(Order::Kill)
+    }
+
+    fn clone_box(&self) -> Box<dyn Control> {
+        Box::new(Self(self.0.as_ref().and_then(|stream| stream.try_clone().ok())))
+    }
+}
