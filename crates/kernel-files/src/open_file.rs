@@ -11,7 +11,7 @@ use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::{Errno, SysResult, WaitResult};
 
-use crate::inode::Inode;
+use crate::inode::{Extent, Inode};
 use crate::metadata::{FileKind, Metadata};
 use crate::mount::Location;
 
@@ -37,6 +37,19 @@ pub enum Intent {
     Write,
     /// Send it this `ioctl` request.
     Control(u32),
+}
+
+/// Where `lseek` shall go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeekTo {
+    /// To this position.
+    Start(i128),
+    /// So far from the present position.
+    Current(i64),
+    /// So far from the end.
+    End(i64),
+    /// To the next data or hole from here on.
+    Extent(Extent, i64),
 }
 
 /// What `mmap` wants of a file.
@@ -115,6 +128,54 @@ pub trait FileOps: Any {
     fn write(&self, file: &OpenFile, source: &mut dyn Source, offset: u64) -> SysResult<usize> {
         let _ = (file, source, offset);
         Err(Errno::EINVAL)
+    }
+
+    /// Reads at the position of `file` and moves it. Only files that keep the position elsewhere,
+    /// such as the host's, have a way of their own.
+    fn read_next(&self, file: &OpenFile, sink: &mut dyn Sink) -> SysResult<usize> {
+        let offset = file.offset();
+        let n = self.read(file, sink, offset)?;
+        if self.is_seekable() {
+            file.set_offset(offset.saturating_add(n as u64));
+        }
+        Ok(n)
+    }
+
+    /// Writes at the position of `file` and moves it.
+    fn write_next(&self, file: &OpenFile, source: &mut dyn Source) -> SysResult<usize> {
+        let offset = file.offset();
+        let n = self.write(file, source, offset)?;
+        if self.is_seekable() && !file.flags().contains(OpenFlags::APPEND) {
+            file.set_offset(offset.saturating_add(n as u64));
+        }
+        Ok(n)
+    }
+
+    /// Moves the position of `file` (`lseek`). Returns the new one.
+    fn seek(&self, file: &OpenFile, to: SeekTo) -> SysResult<u64> {
+        if !self.is_seekable() {
+            return Err(Errno::ESPIPE);
+        }
+        let inode = file.inode().or_else(|| self.inode());
+        let content = inode.and_then(|inode| inode.content());
+        let position = match to {
+            SeekTo::Start(offset) => offset,
+            SeekTo::Current(change) => i128::from(file.offset()) + i128::from(change),
+            SeekTo::End(change) => {
+                let size = content.map_or(Ok(0), |content| content.size())?;
+                i128::from(size) + i128::from(change)
+            }
+            SeekTo::Extent(extent, offset) => {
+                let content = content.ok_or(Errno::EINVAL)?;
+                let offset = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+                i128::from(content.seek_extent(extent, offset)?)
+            }
+        };
+        // Negative positions, and those beyond what an `off_t` holds, do not exist.
+        let position = i64::try_from(position).map_err(|_| Errno::EINVAL)?;
+        let position = u64::try_from(position).map_err(|_| Errno::EINVAL)?;
+        file.set_offset(position);
+        Ok(position)
     }
 
     /// Whether a blocking write goes on until all of its data is taken, as that of pipes and stream
@@ -324,23 +385,13 @@ impl OpenFile {
 
     /// Reads at the position and moves it, once, without waiting.
     pub fn read(&self, sink: &mut dyn Sink) -> SysResult<usize> {
-        let offset = self.offset.get();
-        let n = self.ops.read(self, sink, offset)?;
-        if self.ops.is_seekable() {
-            self.offset.set(offset.saturating_add(n as u64));
-        }
-        Ok(n)
+        self.ops.read_next(self, sink)
     }
 
     /// Writes at the position and moves it, once, without waiting. With `O_APPEND` the file itself
     /// writes at its end and sets the position.
     pub fn write(&self, source: &mut dyn Source) -> SysResult<usize> {
-        let offset = self.offset.get();
-        let n = self.ops.write(self, source, offset)?;
-        if self.ops.is_seekable() && !self.flags.get().contains(OpenFlags::APPEND) {
-            self.offset.set(offset.saturating_add(n as u64));
-        }
-        Ok(n)
+        self.ops.write_next(self, source)
     }
 }
 

@@ -1,0 +1,254 @@
+//! Descriptors that the sandbox inherited from whoever started it: standard input and output.
+//!
+//! They are shared with processes of the host, so their flags are never changed: a pipe is asked
+//! for readiness before each read and write instead of being made non-blocking. A regular file
+//! keeps its position on the host, where the shell that started us will go on writing. Terminals
+//! are not for this module: `kernel-terminals` drives them.
+
+use std::any::Any;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use host_sys::{errno_of, rustix};
+use kernel_core::host_events::{HostEvents, Watch};
+use kernel_core::io::{Sink, Source};
+use kernel_core::wait::{PollEvents, WaitQueue};
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, SysResult};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{FileType, OFlags};
+use rustix::net::{RecvFlags, SendFlags};
+
+use crate::metadata::{DeviceNumber, FileKind, Metadata};
+use crate::open_file::{FileOps, Ioctl, OpenFile, SeekTo};
+
+/// What a pipe that says it is writable takes without making the writer wait (`PIPE_BUF`).
+const PIPE_BUF: usize = 4096;
+
+/// How much is read at a time.
+const READ_PIECE: usize = 64 << 10;
+
+/// `FIONREAD`.
+const FIONREAD: u32 = 0x541b;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Never makes anybody wait, and has a position.
+    Regular,
+    Socket,
+    /// Pipes, and devices of which we know nothing.
+    Pipe,
+}
+
+/// An inherited host descriptor.
+pub struct HostStream {
+    /// Dropped before the descriptor, as it must be.
+    _watch: Option<Watch>,
+    host: Rc<OwnedFd>,
+    kind: Kind,
+    /// `None` if the host says that it is always ready.
+    queue: Option<WaitQueue>,
+}
+
+impl HostStream {
+    /// An open file around a descriptor of the host. Its access mode is the host's.
+    pub fn open(host: OwnedFd, events: &HostEvents) -> SysResult<Rc<OpenFile>> {
+        let host_flags = rustix::fs::fcntl_getfl(&host).map_err(errno_of)?;
+        let mut flags = OpenFlags::LARGEFILE;
+        if host_flags.contains(OFlags::RDWR) {
+            flags |= OpenFlags::RDWR;
+        } else if host_flags.contains(OFlags::WRONLY) {
+            flags |= OpenFlags::WRONLY;
+        }
+        if host_flags.contains(OFlags::APPEND) {
+            flags |= OpenFlags::APPEND;
+        }
+        Ok(OpenFile::new(Rc::new(Self::new(host, events)?), flags))
+    }
+
+    fn new(host: OwnedFd, events: &HostEvents) -> SysResult<Self> {
+        let stat = rustix::fs::fstat(&host).map_err(errno_of)?;
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile | FileType::Directory | FileType::BlockDevice => Kind::Regular,
+            FileType::Socket => Kind::Socket,
+            _ => Kind::Pipe,
+        };
+        let queue = WaitQueue::new();
+        let (watch, queue) = match events.watch(host.as_fd(), queue.clone()) {
+            Ok(watch) => (Some(watch), Some(queue)),
+            // The host knows no readiness of it: it is always ready.
+            Err(Errno::EPERM) => (None, None),
+            Err(errno) => return Err(errno),
+        };
+        Ok(Self { _watch: watch, host: Rc::new(host), kind, queue })
+    }
+
+    fn readiness(&self) -> PollEvents {
+        if self.queue.is_none() {
+            return PollEvents::READABLE | PollEvents::WRITABLE;
+        }
+        let mut polled = [PollFd::new(
+            &*self.host,
+            PollFlags::IN | PollFlags::OUT | PollFlags::PRI | PollFlags::RDHUP,
+        )];
+        let zero = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        match rustix::event::poll(&mut polled, Some(&zero)) {
+            Ok(_) => {
+                let [polled] = &polled;
+                PollEvents::from_bits_truncate(polled.revents().bits().into())
+            }
+            Err(_) => PollEvents::ERR,
+        }
+    }
+
+    fn require(&self, events: PollEvents) -> SysResult<()> {
+        let is_ready = self.readiness().intersects(events | PollEvents::ALWAYS);
+        if is_ready { Ok(()) } else { Err(Errno::EAGAIN) }
+    }
+
+    fn read_some(&self, sink: &mut dyn Sink) -> SysResult<usize> {
+        match self.kind {
+            Kind::Regular => sink.put_from_host(self.host.as_fd(), None, usize::MAX),
+            Kind::Pipe => {
+                self.require(PollEvents::READABLE)?;
+                sink.put_from_host(self.host.as_fd(), None, READ_PIECE)
+            }
+            Kind::Socket => {
+                let mut bytes = vec![0; sink.remaining().min(READ_PIECE)];
+                let (n, _) = rustix::net::recv(&*self.host, &mut *bytes, RecvFlags::DONTWAIT)
+                    .map_err(errno_of)?;
+                sink.put(bytes.get(..n).unwrap_or_default())
+            }
+        }
+    }
+
+    fn write_some(&self, source: &mut dyn Source) -> SysResult<usize> {
+        match self.kind {
+            Kind::Regular => source.take_to_host(self.host.as_fd(), None, usize::MAX),
+            Kind::Pipe => {
+                self.require(PollEvents::WRITABLE)?;
+                source.take_to_host(self.host.as_fd(), None, PIPE_BUF)
+            }
+            Kind::Socket => {
+                self.require(PollEvents::WRITABLE)?;
+                let mut bytes = vec![0; source.remaining().min(PIPE_BUF)];
+                let n = source.take(&mut bytes)?;
+                let bytes = bytes.get(..n).unwrap_or_default();
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                rustix::net::send(&*self.host, bytes, flags).map_err(errno_of)
+            }
+        }
+    }
+}
+
+impl FileOps for HostStream {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn metadata(&self) -> Metadata {
+        let Ok(stat) = rustix::fs::fstat(&*self.host) else {
+            return Metadata::anonymous(FileKind::Fifo, 0);
+        };
+        let mut metadata = Metadata::anonymous(FileKind::of_mode(stat.st_mode), stat.st_ino);
+        metadata.mode = stat.st_mode;
+        metadata.size = u64::try_from(stat.st_size).unwrap_or(0);
+        metadata.n_blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
+        metadata.special = DeviceNumber::decode(stat.st_rdev);
+        metadata
+    }
+
+    fn is_seekable(&self) -> bool {
+        self.kind == Kind::Regular
+    }
+
+    fn is_stream(&self) -> bool {
+        self.kind != Kind::Regular
+    }
+
+    fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
+        match self.kind {
+            Kind::Regular => sink.put_from_host(self.host.as_fd(), Some(offset), usize::MAX),
+            _ => self.read_some(sink),
+        }
+    }
+
+    fn write(&self, _file: &OpenFile, source: &mut dyn Source, offset: u64) -> SysResult<usize> {
+        match self.kind {
+            Kind::Regular => source.take_to_host(self.host.as_fd(), Some(offset), usize::MAX),
+            _ => self.write_some(source),
+        }
+    }
+
+    fn read_next(&self, _file: &OpenFile, sink: &mut dyn Sink) -> SysResult<usize> {
+        self.read_some(sink)
+    }
+
+    fn write_next(&self, _file: &OpenFile, source: &mut dyn Source) -> SysResult<usize> {
+        let mut n_written = self.write_some(source)?;
+        // A full disk shows at the next attempt; until then regular files take everything.
+        while self.kind == Kind::Regular && source.remaining() > 0 {
+            match self.write_some(source) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => n_written += n,
+            }
+        }
+        Ok(n_written)
+    }
+
+    fn seek(&self, _file: &OpenFile, to: SeekTo) -> SysResult<u64> {
+        if self.kind != Kind::Regular {
+            return Err(Errno::ESPIPE);
+        }
+        let to = match to {
+            SeekTo::Start(offset) => {
+                rustix::fs::SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::EINVAL)?)
+            }
+            SeekTo::Current(change) => rustix::fs::SeekFrom::Current(change),
+            SeekTo::End(change) => rustix::fs::SeekFrom::End(change),
+            SeekTo::Extent(crate::inode::Extent::Data, offset) => {
+                rustix::fs::SeekFrom::Data(u64::try_from(offset).map_err(|_| Errno::ENXIO)?)
+            }
+            SeekTo::Extent(crate::inode::Extent::Hole, offset) => {
+                rustix::fs::SeekFrom::Hole(u64::try_from(offset).map_err(|_| Errno::ENXIO)?)
+            }
+        };
+        rustix::fs::seek(&*self.host, to).map_err(errno_of)
+    }
+
+    fn poll(&self, _file: &OpenFile) -> PollEvents {
+        self.readiness()
+    }
+
+    fn queue(&self) -> Option<WaitQueue> {
+        self.queue.clone()
+    }
+
+    fn ioctl(&self, _file: &OpenFile, ioctl: &Ioctl<'_>) -> SysResult<u64> {
+        if ioctl.command == FIONREAD {
+            let n = rustix::io::ioctl_fionread(&*self.host).map_err(errno_of)?;
+            let n = i32::try_from(n).unwrap_or(i32::MAX);
+            ioctl.memory.write(ioctl.argument, &n.to_le_bytes())?;
+            return Ok(0);
+        }
+        Err(Errno::ENOTTY)
+    }
+
+    fn reopen(&self, _flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {
+        // As `/dev/stdout` does: the same stream, with what readiness the host tells.
+        Ok(Rc::new(Self {
+            _watch: None,
+            host: Rc::clone(&self.host),
+            kind: self.kind,
+            queue: self.queue.clone(),
+        }))
+    }
+
+    fn describe(&self) -> String {
+        match self.kind {
+            Kind::Regular => String::from("/dev/host-file"),
+            Kind::Socket => String::from("socket:[1]"),
+            Kind::Pipe => String::from("pipe:[1]"),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The tree that a sandbox starts with.
+
+mod etc;
+mod layers;
+
+#[cfg(test)]
+mod tests;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use kernel_core::credentials::Credentials;
+use linux_abi::files::MountFlags;
+use linux_abi::{Errno, SysResult};
+use sandbox_spec::{MountAccess, Ownership, SandboxSpec};
+
+use crate::devfs::{new_devfs, register_devices};
+use crate::fs_context::{Access, FsContext};
+use crate::hostfs::{HostFs, HostOptions, OwnerMap};
+use crate::inode::{FileSystem, NewKind};
+use crate::metadata::FileKind;
+use crate::mount::{Location, Mount, MountNamespace};
+use crate::operations;
+use crate::overlay::{Overlay, Upper, UpperKind};
+use crate::special::SpecialFiles;
+use crate::tmpfs::{Limits, Tmpfs};
+use crate::walk::{LastLink, lookup};
+
+/// Why the tree cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// The folder, file or archive of the root.
+    #[error("cannot use {} as the root: {cause}", path.display())]
+    Root {
+        /// What was named.
+        path: PathBuf,
+        /// What the host says.
+        cause: Errno,
+    },
+    /// A mount.
+    #[error("cannot mount {} at {}: {cause}", source_path.display(), destination.display())]
+    Mount {
+        /// What was to be mounted.
+        source_path: PathBuf,
+        /// Where.
+        destination: PathBuf,
+        /// What went wrong.
+        cause: Errno,
+    },
+}
+
+/// File systems of other crates that belong to the tree.
+#[derive(Default)]
+pub struct Hooks {
+    /// `/proc`.
+    pub proc: Option<Rc<dyn FileSystem>>,
+    /// `/sys`.
+    pub sys: Option<Rc<dyn FileSystem>>,
+    /// `/dev/pts`.
+    pub devpts: Option<Rc<dyn FileSystem>>,
+}
+
+/// How much the guest may write to memory if nobody said.
+const DEFAULT_DISK: u64 = 4 << 30;
+/// How many files the guest may have in memory.
+const MAX_INODES: u64 = 2_000_000;
+
+/// Makes the tree that `spec` describes and a context at its root, for the first process.
+/// Devices are registered with `special`.
+pub fn default_root(
+    spec: &SandboxSpec,
+    special: &Rc<SpecialFiles>,
+    hooks: Hooks,
+) -> Result<Rc<FsContext>, RootError> {
+    register_devices(special);
+    let root = layers::root_file_system(spec)?;
+    let mount = Mount::of(root, b"overlay", MountFlags::RELATIVE_ATIME);
+    let namespace = MountNamespace::new(Rc::clone(&mount));
+    let context = FsContext::new(namespace, mount.top(), Rc::clone(special));
+    context.set_umask(0);
+    let tree = Tree { context: Rc::clone(&context), credentials: Credentials::of_user(0, 0) };
+    tree.mount_system(hooks).map_err(|cause| RootError::Root { path: "/dev".into(), cause })?;
+    for tmpfs in &spec.tmpfs {
+        let limits = Limits { max_bytes: Some(tmpfs.size.0), max_inodes: Some(MAX_INODES) };
+        let fs = Tmpfs::new(limits, 0o1777, 0, 0);
+        tree.mount(fs, &tmpfs.destination, b"tmpfs", MountFlags::empty()).map_err(|cause| {
+            let destination = tmpfs.destination.clone();
+            RootError::Mount { source_path: "tmpfs".into(), destination, cause }
+        })?;
+    }
+    for mount in &spec.mounts {
+        tree.mount_host(spec, mount).map_err(|cause| RootError::Mount {
+            source_path: mount.source.clone(),
+            destination: mount.destination.clone(),
+            cause,
+        })?;
+    }
+    context.set_umask(0o022);
+    Ok(context)
+}
+
+/// The upper layer in memory, within what the sandbox may write.
+pub(crate) fn memory_upper(spec: &SandboxSpec) -> Upper {
+    let max_bytes = spec.limits.disk.map_or(DEFAULT_DISK, |size| size.0);
+    let limits = Limits { max_bytes: Some(max_bytes), max_inodes: Some(MAX_INODES) };
+    Upper { file_system: Tmpfs::new(limits, 0o755, 0, 0), kind: UpperKind::Memory }
+}
+
+/// Shows the invoking user's files as the guest's own.
+pub(crate) fn owner_map(spec: &SandboxSpec) -> OwnerMap {
+    OwnerMap {
+        host_uid: host_sys::rustix::process::geteuid().as_raw(),
+        host_gid: host_sys::rustix::process::getegid().as_raw(),
+        guest_uid: spec.identity.uid,
+        guest_gid: spec.identity.gid,
+    }
+}
+
+struct Tree {
+    context: Rc<FsContext>,
+    credentials: Credentials,
+}
+
+impl Tree {
+    fn mount_system(&self, hooks: Hooks) -> SysResult<()> {
+        let quiet = MountFlags::NO_SUID | MountFlags::NO_EXEC | MountFlags::RELATIVE_ATIME;
+        self.mount(new_devfs()?, Path::new("/dev"), b"devtmpfs", MountFlags::NO_SUID)?;
+        let limits = Limits { max_bytes: Some(1 << 30), max_inodes: Some(MAX_INODES) };
+        let shm = Tmpfs::new(limits, 0o1777, 0, 0);
+        let flags = MountFlags::NO_SUID | MountFlags::NO_DEV;
+        self.mount(shm, Path::new("/dev/shm"), b"tmpfs", flags)?;
+        let no_dev = quiet | MountFlags::NO_DEV;
+        if let Some(devpts) = hooks.devpts {
+            self.mount(devpts, Path::new("/dev/pts"), b"devpts", quiet)?;
+        }
+        if let Some(proc) = hooks.proc {
+            self.mount(proc, Path::new("/proc"), b"proc", no_dev)?;
+        }
+        if let Some(sys) = hooks.sys {
+            self.mount(sys, Path::new("/sys"), b"sysfs", no_dev | MountFlags::READ_ONLY)?;
+        }
+        Ok(())
+    }
+
+    fn mount_host(&self, spec: &SandboxSpec, mount: &sandbox_spec::Mount) -> SysResult<()> {
+        let owners = match mount.ownership {
+            Ownership::InvokerIsGuest => Some(owner_map(spec)),
+            Ownership::AsOnHost => None,
+        };
+        let read_only = mount.access != MountAccess::ReadWrite;
+        let options = HostOptions { read_only, immutable: false, owners };
+        let mut fs: Rc<dyn FileSystem> = HostFs::open(&mount.source, options)?;
+        if mount.access == MountAccess::Overlay {
+            let options = HostOptions { immutable: true, ..options };
+            let lower = HostFs::open(&mount.source, options)?;
+            if lower.root().kind() != FileKind::Directory {
+                return Err(Errno::ENOTDIR);
+            }
+            fs = Overlay::new(vec![lower.root()], Some(memory_upper(spec)))?;
+        }
+        let flags = MountFlags::NO_SUID | MountFlags::NO_DEV | MountFlags::RELATIVE_ATIME;
+        self.mount(fs, &mount.destination, mount.destination.as_os_str().as_bytes(), flags)
+    }
+
+    /// Mounts at `path`, which is made if it is not there.
+    fn mount(
+        &self,
+        fs: Rc<dyn FileSystem>,
+        path: &Path,
+        source: &[u8],
+        flags: MountFlags,
+    ) -> SysResult<()> {
+        let is_directory = fs.root().kind() == FileKind::Directory;
+        let place = self.make_place(path, is_directory)?;
+        if (place.inode()?.kind() == FileKind::Directory) != is_directory {
+            return Err(Errno::ENOTDIR);
+        }
+        self.context.namespace().mount(&Mount::of(fs, source, flags), &place)
+    }
+
+    /// The file or directory at `path`; what is missing on the way is made.
+    fn make_place(&self, path: &Path, is_directory: bool) -> SysResult<Location> {
+        let access = Access { fs: &self.context, credentials: &self.credentials, caller: &() };
+        let mut at = self.context.root();
+        let names: Vec<_> = path
+            .components()
+            .filter_map(|part| match part {
+                std::path::Component::Normal(name) => Some(name),
+                _ => None,
+            })
+            .collect();
+        for (index, name) in names.iter().enumerate() {
+            let is_last = index + 1 == names.len();
+            at = match lookup(&access, &at, name.as_bytes(), LastLink::Follow) {
+                Err(Errno::ENOENT) => {
+                    let is_file = is_last && !is_directory;
+                    let kind = if is_file { NewKind::Regular } else { NewKind::Directory };
+                    operations::create(&access, &at, name.as_bytes(), kind, 0o755)?
+                }
+                found => found?,
+            };
+        }
+        Ok(at)
+    }
+}

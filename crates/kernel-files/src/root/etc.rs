@@ -1,0 +1,158 @@
+//! `/etc`: what is shown of the host's, and what is made up.
+
+use std::fmt::Write;
+use std::rc::Rc;
+
+use linux_abi::{Errno, SysResult};
+use sandbox_spec::SandboxSpec;
+
+use crate::inode::Inode;
+use crate::metadata::DeviceNumber;
+use crate::static_directory::StaticDirectory;
+
+/// Names in the host's `/etc` that programs need and that hold no secrets. A `*` at the end stands
+/// for anything.
+const SHOWN: [&str; 71] = [
+    "ImageMagick*",
+    "OpenCL",
+    "R",
+    "X11",
+    "alternatives",
+    "apache2",
+    "bash.bashrc",
+    "bash_completion*",
+    "bindresvport.blacklist",
+    "ca-certificates*",
+    "chromium*",
+    "crypto-policies",
+    "dconf",
+    "debian_version",
+    "default",
+    "dpkg",
+    "emacs",
+    "ethertypes",
+    "fonts",
+    "gai.conf",
+    "ghostscript",
+    "gnutls",
+    "gprofng.rc",
+    "groff",
+    "gss",
+    "gtk-*",
+    "host.conf",
+    "inputrc",
+    "issue*",
+    "java*",
+    "ld.so.*",
+    "libaudit.conf",
+    "libnl-3",
+    "libreoffice",
+    "libva.conf",
+    "locale*",
+    "localtime",
+    "login.defs",
+    "lsb-release",
+    "magic*",
+    "mailcap*",
+    "manpath.config",
+    "maven*",
+    "mime.types",
+    "nanorc",
+    "netconfig",
+    "networks",
+    "npmrc",
+    "os-release",
+    "papersize",
+    "perl",
+    "php",
+    "pki",
+    "profile*",
+    "protocols",
+    "python*",
+    "redhat-release",
+    "rpc",
+    "ruby*",
+    "sensors*",
+    "services",
+    "shells",
+    "skel",
+    "terminfo",
+    "texmf",
+    "timezone",
+    "vim",
+    "vulkan",
+    "wgetrc",
+    "xdg",
+    "xml",
+];
+
+fn is_shown(name: &str) -> bool {
+    SHOWN.iter().any(|shown| match shown.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == *shown,
+    })
+}
+
+/// The part of the host's `/etc` that guests see.
+pub fn shown(host_etc: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn Inode>> {
+    let names = host_etc.directory().ok_or(Errno::ENOTDIR)?;
+    let mut found = Vec::new();
+    names.list(0, &mut |entry| {
+        found.push(entry.name.to_vec());
+        true
+    })?;
+    let mut folder = StaticDirectory::new(device, 2, 0o755);
+    for name in found {
+        let Ok(text) = std::str::from_utf8(&name) else { continue };
+        if is_shown(text)
+            && let Ok(inode) = names.lookup(&name)
+        {
+            folder.add(&name, inode);
+        }
+    }
+    if let Ok(ssl) = names.lookup(b"ssl") {
+        folder.add(b"ssl", without_private(&ssl, device)?);
+    }
+    Ok(Rc::new(folder))
+}
+
+/// `/etc/ssl` without its keys.
+fn without_private(ssl: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn Inode>> {
+    let names = ssl.directory().ok_or(Errno::ENOTDIR)?;
+    let mut folder = StaticDirectory::new(device, 5, 0o755);
+    for name in [&b"certs"[..], b"openssl.cnf", b"cert.pem"] {
+        if let Ok(inode) = names.lookup(name) {
+            folder.add(name, inode);
+        }
+    }
+    Ok(Rc::new(folder))
+}
+
+/// Files that say who is in the sandbox, not who is on the host.
+pub fn generated(spec: &SandboxSpec) -> Vec<(&'static str, String)> {
+    let identity = &spec.identity;
+    let home = identity.home.display();
+    let mut passwd = String::from("root:x:0:0:root:/root:/bin/sh\n");
+    let mut group = String::from("root:x:0:\ntty:x:5:\n");
+    if identity.uid != 0 {
+        let (name, uid, gid) = (&identity.name, identity.uid, identity.gid);
+        // Writing to a string does not fail.
+        let _ = writeln!(passwd, "{name}:x:{uid}:{gid}:{name}:{home}:/bin/sh");
+        let _ = writeln!(group, "{name}:x:{gid}:");
+    }
+    passwd.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+    group.push_str("nogroup:x:65534:\n");
+    let hostname = &spec.hostname;
+    vec![
+        ("passwd", passwd),
+        ("group", group),
+        ("hostname", format!("{hostname}\n")),
+        ("hosts", format!("127.0.0.1\tlocalhost {hostname}\n::1\tlocalhost ip6-localhost\n")),
+        ("nsswitch.conf", NSSWITCH.to_owned()),
+        ("resolv.conf", String::from("nameserver 127.0.0.1\n")),
+        ("mtab", String::new()),
+    ]
+}
+
+const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
+    networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";

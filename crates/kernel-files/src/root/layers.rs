@@ -1,0 +1,167 @@
+//! The file system at `/`.
+
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+
+use linux_abi::{Errno, SysResult};
+use sandbox_spec::{RootFs, RootWrites, SandboxSpec};
+
+use super::{RootError, etc, memory_upper, owner_map};
+use crate::device_numbers::allocate_device;
+use crate::hostfs::{HostFs, HostOptions};
+use crate::inode::{FileSystem, Inode, NewInode, NewKind, WriteAt};
+use crate::overlay::{Overlay, Upper, UpperKind};
+use crate::static_directory::StaticDirectory;
+use crate::tmpfs::{Limits, Tmpfs};
+
+/// What of the host's root is shown. Not its homes, its keys, its logs and its data.
+const SYSTEM_FOLDERS: [&str; 9] =
+    ["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "nix"];
+
+/// The overlay that `spec` describes.
+pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<dyn FileSystem>, RootError> {
+    let made = |cause| RootError::Root { path: "/".into(), cause };
+    let generated = generated_layer(spec).map_err(made)?;
+    let lowers = match &spec.root {
+        RootFs::Host => vec![generated, host_layer().map_err(made)?],
+        RootFs::Directory(path) => {
+            vec![directory_layer(path)?, mount_points().map_err(made)?]
+        }
+        RootFs::Tar(path) => {
+            return Err(RootError::Root { path: path.clone(), cause: Errno::EOPNOTSUPP });
+        }
+    };
+    let upper = match &spec.root_writes {
+        RootWrites::Memory => Some(memory_upper(spec)),
+        RootWrites::Directory(path) => Some(folder_upper(spec, path)?),
+        RootWrites::Refused => None,
+    };
+    Ok(Overlay::new(lowers, upper).map_err(made)?)
+}
+
+fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {
+    let options = HostOptions { read_only: true, immutable: true, owners: None };
+    match HostFs::open(path, options) {
+        Ok(fs) => Ok(fs.root()),
+        Err(cause) => Err(RootError::Root { path: path.to_path_buf(), cause }),
+    }
+}
+
+fn folder_upper(spec: &SandboxSpec, path: &Path) -> Result<Upper, RootError> {
+    let failed = |cause| RootError::Root { path: path.to_owned(), cause };
+    fs::create_dir_all(path).map_err(|error| {
+        failed(error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO))
+    })?;
+    let options = HostOptions { read_only: false, immutable: false, owners: Some(owner_map(spec)) };
+    let file_system = HostFs::open(path, options).map_err(failed)?;
+    Ok(Upper { file_system, kind: UpperKind::Folder })
+}
+
+/// The host's system folders, and the harmless part of `/etc`.
+fn host_layer() -> SysResult<Rc<dyn Inode>> {
+    let options = HostOptions { read_only: true, immutable: true, owners: None };
+    let host = HostFs::open(Path::new("/"), options)?.root();
+    let names = host.directory().ok_or(Errno::ENOTDIR)?;
+    let device = allocate_device();
+    let mut root = StaticDirectory::new(device, 1, 0o755);
+    for name in SYSTEM_FOLDERS {
+        if let Ok(inode) = names.lookup(name.as_bytes()) {
+            root.add(name.as_bytes(), inode);
+        }
+    }
+    if let Ok(host_etc) = names.lookup(b"etc") {
+        root.add(b"etc", etc::shown(&host_etc, device)?);
+    }
+    if let Some(cache) = find(&host, &["var", "cache", "fontconfig"]) {
+        let mut folder = StaticDirectory::new(device, 3, 0o755);
+        folder.add(b"fontconfig", cache);
+        let mut var = StaticDirectory::new(device, 4, 0o755);
+        var.add(b"cache", Rc::new(folder));
+        root.add(b"var", Rc::new(var));
+    }
+    Ok(Rc::new(root))
+}
+
+fn find(root: &Rc<dyn Inode>, path: &[&str]) -> Option<Rc<dyn Inode>> {
+    let mut at = Rc::clone(root);
+    for name in path {
+        let next = at.directory()?.lookup(name.as_bytes()).ok()?;
+        at = next;
+    }
+    Some(at)
+}
+
+/// What every sandbox has whatever the host has: empty folders and a few files in `/etc`.
+fn generated_layer(spec: &SandboxSpec) -> SysResult<Rc<dyn Inode>> {
+    let fs = Tmpfs::new(Limits::default(), 0o755, 0, 0);
+    let root = fs.root();
+    add_mount_points(&root)?;
+    for (path, mode) in [("root", 0o700), ("home", 0o755), ("run", 0o755), ("mnt", 0o755)] {
+        make_directory(&root, path, mode, (0, 0))?;
+    }
+    let var = make_directory(&root, "var", 0o755, (0, 0))?;
+    for (path, mode) in [("tmp", 0o1777), ("log", 0o755), ("lib", 0o755), ("cache", 0o755)] {
+        make_directory(&var, path, mode, (0, 0))?;
+    }
+    let names = var.directory().ok_or(Errno::ENOTDIR)?;
+    let link = NewKind::Symlink(b"/run");
+    names.create(b"run", &NewInode { kind: link, mode: 0o777, uid: 0, gid: 0 })?;
+    let run = root.directory().ok_or(Errno::ENOTDIR)?.lookup(b"run")?;
+    make_directory(&run, "lock", 0o1777, (0, 0))?;
+    make_home(&root, spec)?;
+    let folder = make_directory(&root, "etc", 0o755, (0, 0))?;
+    for (name, text) in etc::generated(spec) {
+        add_file(&folder, name, &text)?;
+    }
+    Ok(root)
+}
+
+/// Only the places where `/dev`, `/proc` and `/sys` are mounted, and `/tmp`.
+fn mount_points() -> SysResult<Rc<dyn Inode>> {
+    let root = Tmpfs::new(Limits::default(), 0o755, 0, 0).root();
+    add_mount_points(&root)?;
+    Ok(root)
+}
+
+fn add_mount_points(root: &Rc<dyn Inode>) -> SysResult<()> {
+    for (name, mode) in [("dev", 0o755), ("proc", 0o555), ("sys", 0o555), ("tmp", 0o1777)] {
+        make_directory(root, name, mode, (0, 0))?;
+    }
+    Ok(())
+}
+
+fn make_home(root: &Rc<dyn Inode>, spec: &SandboxSpec) -> SysResult<()> {
+    let mut at = Rc::clone(root);
+    let owner = (spec.identity.uid, spec.identity.gid);
+    let names: Vec<_> = spec.identity.home.components().skip(1).collect();
+    for (index, name) in names.iter().enumerate() {
+        let name = name.as_os_str().to_str().ok_or(Errno::EINVAL)?;
+        let is_last = index + 1 == names.len();
+        let known = at.directory().ok_or(Errno::ENOTDIR)?.lookup(name.as_bytes());
+        at = match known {
+            Ok(known) => known,
+            Err(_) if is_last => make_directory(&at, name, 0o755, owner)?,
+            Err(_) => make_directory(&at, name, 0o755, (0, 0))?,
+        };
+    }
+    Ok(())
+}
+
+fn make_directory(
+    parent: &Rc<dyn Inode>,
+    name: &str,
+    mode: u32,
+    (uid, gid): (u32, u32),
+) -> SysResult<Rc<dyn Inode>> {
+    let new = NewInode { kind: NewKind::Directory, mode, uid, gid };
+    parent.directory().ok_or(Errno::ENOTDIR)?.create(name.as_bytes(), &new)
+}
+
+fn add_file(parent: &Rc<dyn Inode>, name: &str, text: &str) -> SysResult<()> {
+    let new = NewInode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    let file = parent.directory().ok_or(Errno::ENOTDIR)?.create(name.as_bytes(), &new)?;
+    let mut source = kernel_core::io::SliceSource::new(text.as_bytes());
+    file.content().ok_or(Errno::EINVAL)?.write(&mut source, WriteAt::Offset(0))?;
+    Ok(())
+}
