@@ -13,6 +13,7 @@ mod mask;
 mod permission;
 mod queue;
 mod send;
+mod signal_fd;
 
 pub use actions::{DefaultAction, ProcessSignals};
 pub use deliver::{AfterInterruption, Delivery, after_interruption, fault, next_signal};
@@ -20,6 +21,7 @@ pub use permission::may_signal;
 pub(crate) use queue::QueueLimits;
 pub use queue::{Pending, SignalQueue, SignalSource};
 pub use send::{Sender, send_from_source, send_to_group, send_to_process, send_to_thread};
+pub use signal_fd::SignalFd;
 
 #[cfg(test)]
 mod tests;

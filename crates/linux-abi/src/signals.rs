@@ -1,10 +1,12 @@
 //! Signals: numbers, sets, siginfo, actions.
 
 mod action;
+mod fd;
 mod info;
 mod number;
 
 pub use action::{SIG_DFL, SIG_ERR, SIG_IGN, SigAction, SigActionFlags, Sigevent, notify};
+pub use fd::SignalFdInfo;
 pub use info::{SigInfo, code};
 pub use number::{SigSet, Signal};
 

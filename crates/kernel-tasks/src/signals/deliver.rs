@@ -110,6 +110,17 @@ pub fn fault(thread: &Rc<Thread>, signal: Signal, info: SigInfo) {
 }
 
 impl Thread {
+    /// Changes what the process does with a signal, as `sigaction(2)`. What waits is thrown away
+    /// if it is ignored from now on, even if it is blocked.
+    pub fn set_action(&self, signal: Signal, action: SigAction) {
+        let process = self.process();
+        process.signals.set_action(signal, action);
+        if process.signals.ignores(signal) {
+            process.discard_pending(SigSet::of(signal));
+            process.publish_pending();
+        }
+    }
+
     /// Takes the next of the `wanted` signals: the thread's own before the process's.
     pub fn take_signal(&self, wanted: SigSet) -> Option<(Signal, SigInfo)> {
         let limits = &self.kernel().queued_signals;

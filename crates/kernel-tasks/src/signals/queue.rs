@@ -83,7 +83,8 @@ impl SignalQueue {
         source: Option<Weak<dyn SignalSource>>,
         account: Account<'_>,
     ) -> SysResult<()> {
-        if !signal.is_real_time() && self.set.get().contains(signal) {
+        // Each source has at most one signal queued, so its signals need no such limit.
+        if source.is_none() && !signal.is_real_time() && self.set.get().contains(signal) {
             return Ok(());
         }
         // A standard signal from the kernel or `kill` is never refused: there is one at most.
