@@ -3,6 +3,7 @@
 mod epoll;
 mod epoll_wait;
 mod eventfd;
+mod futex;
 mod pipe;
 mod poll;
 mod select;
@@ -12,6 +13,7 @@ mod wait_arguments;
 pub(crate) use epoll::{epoll_create, epoll_create1, epoll_ctl};
 pub(crate) use epoll_wait::{epoll_pwait, epoll_pwait2, epoll_wait};
 pub(crate) use eventfd::{eventfd, eventfd2};
+pub(crate) use futex::futex;
 pub(crate) use pipe::{pipe, pipe2};
 pub(crate) use poll::{poll, ppoll};
 pub(crate) use select::{pselect6, select};

@@ -276,7 +276,7 @@ syscalls! {
     fremovexattr             [199] () Missing;
     tkill                    [200] (int("tid"), signal("sig")) Full(signals::tkill);
     time                     [201] () Missing;
-    futex                    [202] () Missing;
+    futex                    [202] (address("uaddr"), hex("futex_op"), size("val"), address("timeout"), address("uaddr2"), size("val3")) Partial(wait events::futex, "plain operations run on the host's futexes; locks with priority inheritance work within a process and change no priority");
     sched_setaffinity        [203] (int("pid"), size("cpusetsize"), in_by("mask", 1)) Partial(tasks::sched_setaffinity, "the set is kept and told; the host schedules guest threads as it likes");
     sched_getaffinity        [204] (int("pid"), size("cpusetsize"), out_by("mask", 1)) Full(tasks::sched_getaffinity);
     set_thread_area          [205] () Missing;
@@ -435,7 +435,7 @@ syscalls! {
     landlock_restrict_self   [446] () Missing;
     memfd_secret             [447] () Missing;
     process_mrelease         [448] () Missing;
-    futex_waitv              [449] () Missing;
+    futex_waitv              [449] () Refused(ENOSYS, "the host's, which the shim does not pass on; programs use futex then");
     set_mempolicy_home_node  [450] () Missing;
     cachestat                [451] () Missing;
     fchmodat2                [452] () Missing;

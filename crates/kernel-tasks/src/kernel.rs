@@ -8,6 +8,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_events::futex::Futexes;
 use kernel_events::ipc::Ipc;
 use kernel_files::{FdTable, FsContext};
 use kernel_sockets::Network;
@@ -53,6 +54,8 @@ pub struct Kernel {
     pub terminals: Terminals,
     /// By which paths guests know the host files that they have mapped.
     pub mapped_paths: MappedPaths,
+    /// Who waits for futexes that the host cannot serve.
+    pub futexes: Rc<Futexes>,
     /// System V IPC and POSIX message queues.
     pub ipc: Ipc,
     /// When the sandbox started.
@@ -90,6 +93,7 @@ impl Kernel {
             mapped_paths: MappedPaths::default(),
             host_events,
             ids: IdTable::default(),
+            futexes: Rc::default(),
             ipc: Ipc::default(),
             started: timers::now(),
             queued_signals: QueueLimits::default(),

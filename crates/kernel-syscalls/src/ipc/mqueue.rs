@@ -16,7 +16,7 @@ use linux_abi::files::OpenFlags;
 use linux_abi::signals::{SigInfo, Sigevent, Signal, code, notify};
 use linux_abi::tasks::rlimit;
 use linux_abi::time::Timespec;
-use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
+use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
 
 /// Opens a queue, and makes it if that is asked for.
 pub(crate) fn mq_open(
@@ -75,8 +75,7 @@ pub(crate) async fn mq_timedsend(
     let text = text.read_many(&thread.memory(), length)?;
     let (pid, uid) = (thread.process().pid, thread.credentials().uid);
     let attempt = || queue.send(Message { priority, text: text.clone() }, pid, uid);
-    let sent = thread.retry(&file, PollEvents::OUT, deadline, attempt).await;
-    timed_out(&file, sent)
+    retry(&thread, &file, PollEvents::OUT, deadline, attempt).await
 }
 
 /// Receives the most urgent message; waits for one until a time of day.
@@ -98,9 +97,9 @@ pub(crate) async fn mq_timedreceive(
         return Err(Errno::EMSGSIZE.into());
     }
     let waiting = queue.wait_as_receiver();
-    let received = thread.retry(&file, PollEvents::IN, deadline, || queue.receive()).await;
+    let received = retry(&thread, &file, PollEvents::IN, deadline, || queue.receive()).await;
     drop(waiting);
-    let message = timed_out(&file, received)?;
+    let message = received?;
     let memory = thread.memory();
     priority.write_if_wanted(&memory, &message.priority)?;
     if !message.text.is_empty() {
@@ -195,12 +194,24 @@ fn deadline_of(thread: &Rc<Thread>, timeout: UserPtr<Timespec>) -> SysResult<Opt
     Ok(Some(now().after(nanos.saturating_sub(real_time()))))
 }
 
-/// A wait that ended by its time is `ETIMEDOUT` here.
-fn timed_out<T>(file: &OpenFile, result: WaitResult<T>) -> WaitResult<T> {
-    match result {
-        Err(Interrupted::Errno(Errno::EAGAIN)) if !file.is_nonblocking() => {
-            Err(Errno::ETIMEDOUT.into())
+/// Tries until there is a message or room. Unlike other calls with a time-out, these can be run
+/// again after a signal, because their time is a time of day.
+async fn retry<T>(
+    thread: &Rc<Thread>,
+    file: &OpenFile,
+    events: PollEvents,
+    deadline: Option<Instant>,
+    attempt: impl Fn() -> SysResult<T>,
+) -> WaitResult<T> {
+    loop {
+        match attempt() {
+            Err(Errno::EAGAIN) if !file.is_nonblocking() => {}
+            result => return Ok(result?),
         }
-        result => result,
+        let queue = file.ops().queue().ok_or(Errno::EBADF)?;
+        let wait = queue.wait(events);
+        if thread.interruptible_until(Restart::IfAsked, deadline, wait).await?.is_none() {
+            return Err(Errno::ETIMEDOUT.into());
+        }
     }
 }

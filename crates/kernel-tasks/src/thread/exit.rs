@@ -35,6 +35,7 @@ impl Thread {
         if self.exited.replace(true) {
             return;
         }
+        self.kernel.futexes.owner_died(self.tid(), &self.memory());
         self.process.remove_thread(self.tid());
         self.kernel.ids.forget_thread(self.tid());
         self.kernel.uncharge_task();
