@@ -2,8 +2,8 @@
 //!
 //! A skill is a folder, or an archive of one, with a `SKILL.md` and optionally scripts. This crate
 //! knows everything about skills and nothing about sandboxes: it starts no sandbox, installs
-//! nothing and opens no connection. [`plan_run`] ends in plain data, and [`cases::Runner`] is the
-//! trait that a sandbox implements.
+//! nothing and opens no connection. [`plan_run`] ends in plain data, [`RunPlan::to_spec`] makes a
+//! sandbox specification of it, and [`cases::Runner`] is the trait that a sandbox implements.
 //!
 //! Start reading at [`load()`] and [`Skill`]; then [`check()`] for the rules, [`deps`] for what a
 //! skill needs, [`policy`] for what it may do.
@@ -23,6 +23,7 @@ pub mod policy;
 mod script;
 mod show;
 mod skill;
+mod spec;
 #[cfg(test)]
 mod testing;
 mod yaml;
@@ -39,4 +40,5 @@ pub use plan::{
 pub use script::{Interpreter, Script, find_scripts, interpreter_of};
 pub use show::{Summary, show};
 pub use skill::{FileEntry, FileKind, Origin, Skill};
+pub use spec::SpecError;
 pub use yaml::{Position, YamlError};

@@ -183,11 +183,7 @@ pub fn plan_run(
         return Err(PlanError::UnsafeFiles(words.unwrap_or_default()));
     }
     let script = choose_script(skill, script)?;
-    let asked = match policy::of_skill(skill)? {
-        Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
-        Some(read) => read.policy,
-        None => Policy::default(),
-    };
+    let asked = wishes(skill)?;
     let effective = policy::merge(&Layers {
         flags: &options.flags,
         user: &options.user_policy,
@@ -210,6 +206,19 @@ pub fn plan_run(
         programs: effective.policy.programs,
         asks: effective.asks,
     })
+}
+
+/// What the skill asks for. Paths of the host are relative to the skill.
+fn wishes(skill: &Skill) -> Result<Policy, PlanError> {
+    let mut asked = match policy::of_skill(skill)? {
+        Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
+        Some(read) => read.policy,
+        None => Policy::default(),
+    };
+    for mount in &mut asked.mounts {
+        mount.source = skill.host_path(&mount.source).to_string_lossy().into_owned();
+    }
+    Ok(asked)
 }
 
 /// Chooses the script: the only one, or the one whose path, path below `scripts/`, name or stem

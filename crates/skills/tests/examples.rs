@@ -55,6 +55,21 @@ fn every_example_is_valid_and_without_warnings() {
 }
 
 #[test]
+fn the_examples_in_the_readme_are_valid() {
+    let readme = include_str!("../../../examples/skills/README.md");
+    let blocks: Vec<&str> =
+        readme.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let findings = match block.starts_with("cases:") {
+            true => skills::cases::read("README.md", block).1,
+            false => skills::policy::read("README.md", block).findings,
+        };
+        assert!(findings.is_empty(), "{findings:?}");
+    }
+}
+
+#[test]
 fn every_example_packs_into_a_valid_archive() {
     let dir = tempfile::tempdir().unwrap();
     for folder in example_folders() {

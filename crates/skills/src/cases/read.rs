@@ -1,10 +1,10 @@
 //! Reads `tests/*.yaml`.
 
 use regex::Regex;
+use sandbox_spec::parse_duration;
 
 use super::{Case, Expect, FileRule, Input, TextRule};
 use crate::finding::{Finding, Place};
-use crate::policy::parse_duration;
 use crate::skill::Skill;
 use crate::yaml::{Fields, Node, Source, Value};
 
@@ -102,10 +102,12 @@ fn read_case(source: &mut Source<'_>, node: &Node) -> Option<Case> {
     if let Some(node) = fields.take("env") {
         case.env = source.text_map(node, "env");
     }
-    if let Some(node) = fields.take("timeout") {
-        case.timeout = source.text(node, "timeout").as_deref().and_then(parse_duration);
-        if case.timeout.is_none() {
-            source.error(node.position, "`timeout` is not a time", "write for example `30s`");
+    if let Some(node) = fields.take("timeout")
+        && let Some(text) = source.text(node, "timeout")
+    {
+        match parse_duration(&text) {
+            Ok(time) => case.timeout = Some(time),
+            Err(error) => source.error(node.position, error.to_string(), "write for example `30s`"),
         }
     }
     if let Some(node) = fields.take("inputs") {

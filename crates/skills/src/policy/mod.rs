@@ -6,7 +6,6 @@
 
 mod merge;
 mod read;
-mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +14,6 @@ use serde::Serialize;
 
 pub use merge::{Ask, Consent, Effective, Layers, merge};
 pub use read::{PolicyRead, read};
-pub use units::{parse_bytes, parse_duration};
 
 use crate::skill::Skill;
 
