@@ -22,6 +22,12 @@ pub struct Location {
     pub dentry: Rc<Dentry>,
 }
 
+impl std::fmt::Debug for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.mount.id, String::from_utf8_lossy(&self.dentry.name()))
+    }
+}
+
 impl Location {
     /// The file there.
     pub fn inode(&self) -> SysResult<&Rc<dyn Inode>> {

@@ -1,3 +1,63 @@
 //! The file systems that tell of the kernel: `proc`, `sysfs` and `cgroup2`.
+//!
+//! Start with [`proc_fs`]. The root of `/proc` is in [`root`], what is told of the system as a
+//! whole in [`system`], of a process in [`process`], and `/proc/sys` in [`sysctl`]. `/sys` is in
+//! [`sys`]. What the host has to say comes through [`SystemFacts`] and
+//! [`kernel_tasks::Machine`]: this crate opens nothing itself once it is set up.
+//!
+//! Nothing here changes what the kernel does, but for the few values that can be written.
 
 #![forbid(unsafe_code)]
+
+mod anonymous;
+mod cgroup;
+mod facts;
+mod network;
+mod process;
+mod root;
+mod sys;
+mod sysctl;
+mod system;
+#[cfg(test)]
+mod tests;
+
+use std::rc::Rc;
+
+use kernel_files::pseudo::{PseudoFs, PseudoInode, PseudoType};
+use kernel_tasks::Kernel;
+
+pub use facts::SystemFacts;
+pub use network::NetworkText;
+
+/// What the files of these file systems are made from.
+#[derive(Clone)]
+pub struct Sources {
+    /// The kernel to tell of.
+    pub kernel: Rc<Kernel>,
+    /// What is known of the machine.
+    pub facts: Rc<SystemFacts>,
+    /// What is known of sockets.
+    pub network: Rc<dyn NetworkText>,
+}
+
+const PROC: PseudoType = PseudoType { name: "proc", magic: 0x9fa0, file_size: 0 };
+const SYSFS: PseudoType = PseudoType { name: "sysfs", magic: 0x6265_6572, file_size: 4096 };
+const CGROUP2: PseudoType = PseudoType { name: "cgroup2", magic: 0x6367_7270, file_size: 0 };
+
+/// The file system of `/proc`.
+pub fn proc_fs(sources: &Sources) -> Rc<PseudoFs> {
+    let names = root::Root::new(sources);
+    PseudoFs::new(PROC, "", |fs| PseudoInode::root(fs, names))
+}
+
+/// The file system of `/sys`.
+pub fn sys_fs(sources: &Sources) -> Rc<PseudoFs> {
+    let names = sys::root(sources);
+    PseudoFs::new(SYSFS, "", |fs| PseudoInode::root(fs, names))
+}
+
+/// The file system of `/sys/fs/cgroup`.
+pub fn cgroup_fs(sources: &Sources) -> Rc<PseudoFs> {
+    let names = cgroup::root(sources);
+    PseudoFs::new(CGROUP2, "nsdelegate", |fs| PseudoInode::root(fs, names))
+}

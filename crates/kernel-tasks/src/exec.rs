@@ -7,7 +7,7 @@ use kernel_core::io::VecSink;
 use kernel_files::open::{Fresh, open_location};
 use kernel_files::permission::{self, Want};
 use kernel_files::walk::{LastLink, lookup};
-use kernel_files::{Access, FileKind, Location, OpenFile};
+use kernel_files::{Access, FileKind, Location, MapRequest, OpenFile};
 use kernel_loader::{LoadRequest, load};
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::tasks::rlimit;
@@ -167,17 +167,23 @@ impl<'a> Finder<'a> {
             name,
             argv,
             envp,
-            open: &|path| self.open_path(path),
+            open: &|path| {
+                let file = self.open_path(path)?;
+                self.note_mapping(&file);
+                Ok(file)
+            },
             ids: [credentials.uid, credentials.euid, credentials.gid, credentials.egid],
             secure,
             stack_limit,
         })?;
+        self.note_mapping(file);
         let unreadable =
             permission::check(&**location.inode()?, &self.credentials, Want::READ).is_err();
         let base_name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         self.thread.exec(NewProgram {
             image: loaded.image,
             program: Program {
+                location: Some(location.clone()),
                 executable: location.display_path(&self.fs.root()),
                 command_line: joined(argv),
                 environment: joined(envp),
@@ -188,6 +194,15 @@ impl<'a> Finder<'a> {
             credentials: Rc::new(credentials),
             is_secret: secure || unreadable,
         })
+    }
+
+    /// A program is about to be mapped: `/proc/<pid>/maps` shall know its path.
+    fn note_mapping(&self, file: &OpenFile) {
+        let request = MapRequest { shared: false, writable: false, offset: 0, length: 1 };
+        // A file that cannot be mapped is refused by the loader, in its own words.
+        if let Ok(mapped) = file.ops().map(file, request) {
+            self.thread.note_mapping(file, &mapped);
+        }
     }
 
     /// What the set-id bits of a file ask for, if the thread and the mount let them.

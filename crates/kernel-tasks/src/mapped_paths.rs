@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use host_sys::rustix::fs::{fstat, major, minor};
-use kernel_files::MappedFile;
+use kernel_files::{MappedFile, OpenFile};
+
+use crate::Thread;
 
 /// How many paths are remembered. Beyond that all are forgotten, and learnt again by later maps.
 const MAX_PATHS: usize = 16_384;
@@ -47,5 +49,15 @@ impl MappedPaths {
     /// The path by which guests know a host file.
     pub fn find(&self, file: HostFileNumber) -> Option<Vec<u8>> {
         self.known.borrow().paths.get(&file).cloned()
+    }
+}
+
+impl Thread {
+    /// Maps `file`: remembers the path that `/proc/<pid>/maps` shows for it.
+    pub fn note_mapping(&self, file: &OpenFile, mapped: &MappedFile) {
+        self.kernel().mapped_paths.note(mapped, || match file.location() {
+            Some(location) => location.display_path(&self.fs().root()),
+            None => file.ops().describe().into_bytes(),
+        });
     }
 }

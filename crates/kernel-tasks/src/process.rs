@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
+use kernel_files::Location;
 use linux_abi::signals::Signal;
 use linux_abi::tasks::{ExitStatus, Rlimit, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
@@ -24,9 +25,14 @@ mod wait;
 pub use usage::CpuTimes;
 pub use wait::{ChildEvent, ChildSelector, WaitFor};
 
+/// What a core dump would hold if nothing else was said: see core(5).
+const DEFAULT_CORE_FILTER: u32 = 0x33;
+
 /// What `/proc` and `prctl` tell of the program that a process runs.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
+    /// Where the executable is; `None` for a process that runs no program yet.
+    pub location: Option<Location>,
     /// The path of the executable.
     pub executable: Vec<u8>,
     /// The arguments, each with its terminating zero.
@@ -46,6 +52,10 @@ pub struct Process {
     pub pid: Pid,
     /// When it was made.
     pub started: Instant,
+    /// `oom_score_adj`. Kept and told: the sandbox ends as a whole when memory runs out.
+    pub oom_score_adj: Cell<i32>,
+    /// `coredump_filter`. Kept and told: nothing dumps core.
+    pub core_filter: Cell<u32>,
     /// Dispositions, the queue of signals for the process, job control.
     pub signals: ProcessSignals,
     kernel: Rc<Kernel>,
@@ -105,6 +115,8 @@ impl Process {
         let process = Rc::new(Self {
             pid,
             started: timers::now(),
+            oom_score_adj: Cell::new(0),
+            core_filter: Cell::new(DEFAULT_CORE_FILTER),
             signals: ProcessSignals::default(),
             kernel: Rc::clone(kernel),
             parent: RefCell::default(),

@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 use kernel_files::OpenFile;
 use kernel_terminals::{Caller, JobControl, Terminal};
 use linux_abi::signals::{SIG_IGN, SigInfo, Signal};
-use linux_abi::{Errno, Fd, Pid, SysResult};
+use linux_abi::{Fd, Pid, SysResult};
 
 use crate::process::Flags;
 use crate::signals::{send_to_group, send_to_process};
@@ -18,14 +18,6 @@ pub(crate) struct TerminalJobs {
     pub(crate) kernel: Weak<Kernel>,
 }
 
-/// The thread that makes the call. Every caller of a file operation is one.
-fn thread_of(caller: &dyn Any) -> SysResult<&Thread> {
-    caller
-        .downcast_ref::<Thread>()
-        .or_else(|| caller.downcast_ref::<Rc<Thread>>().map(Rc::as_ref))
-        .ok_or(Errno::EIO)
-}
-
 impl Process {
     /// Its controlling terminal.
     pub fn terminal(&self) -> Option<Rc<Terminal>> {
@@ -35,7 +27,7 @@ impl Process {
 
 impl JobControl for TerminalJobs {
     fn caller(&self, caller: &dyn Any) -> SysResult<Caller> {
-        let thread = thread_of(caller)?;
+        let thread = Thread::of_caller(caller)?;
         let process = thread.process();
         Ok(Caller {
             session: process.session().sid,
@@ -47,7 +39,7 @@ impl JobControl for TerminalJobs {
     }
 
     fn ignores(&self, caller: &dyn Any, signal: Signal) -> bool {
-        thread_of(caller).is_ok_and(|thread| {
+        Thread::of_caller(caller).is_ok_and(|thread| {
             thread.mask().contains(signal)
                 || thread.process().signals.action(signal).handler == SIG_IGN
         })
@@ -84,12 +76,12 @@ impl JobControl for TerminalJobs {
     }
 
     fn leave_controlling_terminal(&self, caller: &dyn Any) {
-        if let Ok(thread) = thread_of(caller) {
+        if let Ok(thread) = Thread::of_caller(caller) {
             thread.process().set_flag(Flags::LEFT_TERMINAL, true);
         }
     }
 
     fn add_file(&self, caller: &dyn Any, file: Rc<OpenFile>, close_on_exec: bool) -> SysResult<Fd> {
-        thread_of(caller)?.add_file(file, close_on_exec)
+        Thread::of_caller(caller)?.add_file(file, close_on_exec)
     }
 }

@@ -1,5 +1,6 @@
 //! A guest thread: what every system call is made for.
 
+use std::any::Any;
 use std::cell::{Cell, Ref, RefCell};
 use std::future::{Future, poll_fn};
 use std::os::fd::BorrowedFd;
@@ -87,6 +88,15 @@ impl Thread {
         thread.machine().attach(&thread);
         thread.publish_ids();
         thread
+    }
+
+    /// The thread behind the `caller` that files and inodes are given: always one, as itself or
+    /// as its `Rc`.
+    pub fn of_caller(caller: &dyn Any) -> SysResult<&Self> {
+        caller
+            .downcast_ref::<Self>()
+            .or_else(|| caller.downcast_ref::<Rc<Self>>().map(Rc::as_ref))
+            .ok_or(Errno::EIO)
     }
 
     /// The thread id.

@@ -134,6 +134,8 @@ impl Thread {
             child.set_flag(flag, mine.has_flag(flag));
         }
         child.set_program(mine.program());
+        child.oom_score_adj.set(mine.oom_score_adj.get());
+        child.core_filter.set(mine.core_filter.get());
         if flags.contains(CloneFlags::SIGHAND) {
             child.signals.share_actions(&mine.signals);
         } else {

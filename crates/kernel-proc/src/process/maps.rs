@@ -1,0 +1,192 @@
+//! `maps`, `smaps` and `smaps_rollup`: the host's, as the guest would see them.
+//!
+//! The shim's own ranges are left out, and files have the paths by which the guest knows them.
+
+use std::ops::Range;
+
+use kernel_tasks::mapped_paths::{HostFileNumber, MappedPaths};
+use kernel_tasks::{HostFile, Process};
+use linux_abi::SysResult;
+
+use super::Context;
+
+/// `AT_RANDOM`: an address that is on the stack.
+const AT_RANDOM: u64 = 25;
+
+pub(super) fn maps(context: &Context) -> SysResult<Vec<u8>> {
+    translate(context, HostFile::Maps)
+}
+
+pub(super) fn smaps(context: &Context) -> SysResult<Vec<u8>> {
+    translate(context, HostFile::Smaps)
+}
+
+/// The host's sums, which count the shim too.
+pub(super) fn smaps_rollup(context: &Context) -> SysResult<Vec<u8>> {
+    context.subject.process()?;
+    Ok(context.subject.host_text(HostFile::SmapsRollup).into_bytes())
+}
+
+fn translate(context: &Context, file: HostFile) -> SysResult<Vec<u8>> {
+    let process = context.subject.process()?;
+    let Ok(thread) = context.subject.thread() else { return Ok(Vec::new()) };
+    let view = View {
+        hidden: thread.machine().hidden_ranges(),
+        paths: &process.kernel().mapped_paths,
+        on_stack: on_stack(&process),
+    };
+    Ok(view.translate(&context.subject.host_text(file)).into_bytes())
+}
+
+/// An address on the stack of the first thread.
+fn on_stack(process: &Process) -> Option<u64> {
+    let program = process.program();
+    let mut words = program
+        .auxiliary_vector
+        .chunks_exact(8)
+        .filter_map(|word| word.try_into().ok().map(u64::from_ne_bytes));
+    while let (Some(kind), Some(value)) = (words.next(), words.next()) {
+        if kind == AT_RANDOM {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// How the guest sees its mappings.
+struct View<'a> {
+    hidden: Vec<Range<u64>>,
+    paths: &'a MappedPaths,
+    on_stack: Option<u64>,
+}
+
+impl View<'_> {
+    fn translate(&self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        let mut is_hidden = false;
+        for line in text.lines() {
+            match Mapping::parse(line) {
+                Some(mapping) => {
+                    is_hidden = self.hides(&mapping.range);
+                    if !is_hidden {
+                        shown.push_str(&self.show(&mapping));
+                        shown.push('\n');
+                    }
+                }
+                // A detail of `smaps`, which belongs to the mapping above it.
+                None if !is_hidden => {
+                    shown.push_str(line);
+                    shown.push('\n');
+                }
+                None => {}
+            }
+        }
+        shown
+    }
+
+    fn hides(&self, range: &Range<u64>) -> bool {
+        self.hidden.iter().any(|hidden| hidden.start < range.end && range.start < hidden.end)
+    }
+
+    fn show(&self, mapping: &Mapping<'_>) -> String {
+        let name = self.name(mapping);
+        if name.is_empty() {
+            return mapping.head.to_owned();
+        }
+        // Linux puts the name into the 74th column.
+        format!("{:<72} {name}", mapping.head)
+    }
+
+    fn name(&self, mapping: &Mapping<'_>) -> String {
+        if self.on_stack.is_some_and(|address| mapping.range.contains(&address)) {
+            return String::from("[stack]");
+        }
+        match mapping.name {
+            // What the host calls so is not the guest's.
+            "[stack]" | "[heap]" => String::new(),
+            name if !name.starts_with('/') || name.starts_with("/memfd:") => name.to_owned(),
+            name => match self.paths.find(mapping.file) {
+                Some(path) => String::from_utf8_lossy(&path).replace('\n', "\\012"),
+                // The host's folders are nobody's business; the name of the file is kept.
+                None => name.rfind('/').and_then(|at| name.get(at..)).unwrap_or(name).to_owned(),
+            },
+        }
+    }
+}
+
+/// The head line of a mapping.
+struct Mapping<'a> {
+    range: Range<u64>,
+    /// Everything up to the inode number.
+    head: &'a str,
+    file: HostFileNumber,
+    name: &'a str,
+}
+
+impl<'a> Mapping<'a> {
+    /// `55d0a000-55d0b000 r--p 00000000 fe:01 1234   /usr/bin/cat`; `None` for other lines.
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut rest = line;
+        let mut word = || {
+            let trimmed = rest.trim_start();
+            let end = trimmed.find(' ').unwrap_or(trimmed.len());
+            let (word, after) = trimmed.split_at(end);
+            rest = after;
+            word
+        };
+        let (start, end) = word().split_once('-')?;
+        let hex = |text| u64::from_str_radix(text, 16).ok();
+        let range = hex(start)?..hex(end)?;
+        let (_permissions, _offset) = (word(), word());
+        let (major, minor) = word().split_once(':')?;
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let file = (number(major)?, number(minor)?, word().parse().ok()?);
+        let head = line.get(..line.len() - rest.len())?;
+        Some(Self { range, head, file, name: rest.trim() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+00400000-00401000 r--p 00000000 fe:01 42                                 /home/me/secret/prog
+00500000-00600000 rw-p 00000000 00:00 0 
+00600000-00700000 r-xp 00000000 00:01 7                                  /memfd:shim (deleted)
+7ffc0000-7ffd0000 rw-p 00000000 00:00 0                                  [stack]
+7fff0000-80000000 rw-p 00000000 00:00 0 
+";
+
+    fn view(paths: &MappedPaths) -> View<'_> {
+        let hidden = std::iter::once(0x60_0000..0x70_0000).collect();
+        View { hidden, paths, on_stack: Some(0x7fff_1000) }
+    }
+
+    #[test]
+    fn hides_the_shim_and_the_folders_of_the_host() {
+        let shown = view(&MappedPaths::default()).translate(TEXT);
+        assert!(!shown.contains("shim"));
+        assert!(!shown.contains("secret"));
+        let first = shown.lines().next().unwrap();
+        assert_eq!(first.split_whitespace().last(), Some("/prog"));
+        assert_eq!(first.find("/prog"), Some(73));
+    }
+
+    #[test]
+    fn names_the_stack_of_the_guest() {
+        let shown = view(&MappedPaths::default()).translate(TEXT);
+        let stack: Vec<&str> = shown.lines().filter(|line| line.ends_with("[stack]")).collect();
+        assert_eq!(stack.len(), 1);
+        assert!(stack[0].starts_with("7fff0000"));
+    }
+
+    #[test]
+    fn keeps_the_details_of_shown_mappings_only() {
+        let text = "00600000-00700000 r-xp 00000000 00:01 7 x\nRss: 1 kB\n\
+                    00800000-00900000 rw-p 00000000 00:00 0 \nRss: 2 kB\n";
+        let shown = view(&MappedPaths::default()).translate(text);
+        assert!(!shown.contains("Rss: 1 kB"));
+        assert!(shown.contains("Rss: 2 kB"));
+    }
+}
