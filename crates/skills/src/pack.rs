@@ -51,6 +51,9 @@ pub enum PackError {
     /// the folder cannot be listed
     #[error("cannot list the folder")]
     List(#[from] ignore::Error),
+    /// an ignore file excludes SKILL.md
+    #[error("an ignore file excludes SKILL.md")]
+    ManifestIgnored,
     /// a link leaves the skill
     #[error("the link {path} leads out of the skill, to {target}")]
     LinkLeaves {
@@ -108,6 +111,9 @@ pub fn pack(folder: &Path, leave_out: Option<&Path>) -> Result<Packed, PackError
         let path = format!("{name}/{path}");
         add(&mut writer, &path, &host)?;
         files.push(path);
+    }
+    if !files.iter().any(|path| path.eq_ignore_ascii_case(&format!("{name}/skill.md"))) {
+        return Err(PackError::ManifestIgnored);
     }
     let bytes = writer.finish()?.into_inner();
     Ok(Packed { name, files, bytes })
@@ -253,6 +259,12 @@ mod tests {
         let (_, first) = pack_to_file(&made.path(), Some(&out)).unwrap();
         let (_, second) = pack_to_file(&made.path(), Some(&out)).unwrap();
         assert_eq!(first.bytes, second.bytes);
+    }
+
+    #[test]
+    fn a_skill_without_its_manifest_is_not_packed() {
+        let made = SkillBuilder::new("a").file(".gitignore", "*.md\n");
+        assert!(matches!(pack(&made.path(), None), Err(PackError::ManifestIgnored)));
     }
 
     #[test]

@@ -104,6 +104,7 @@ fn load_finding(path: &Path, error: &LoadError) -> Finding {
         LoadError::TooManyEntries(_)
         | LoadError::FileTooLarge { .. }
         | LoadError::TooLarge(_)
+        | LoadError::Overlap
         | LoadError::Bomb { .. } => {
             ("file-limit", "remove what the skill does not need, and pack it again")
         }

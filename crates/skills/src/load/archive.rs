@@ -33,6 +33,7 @@ struct Plan {
     folders: BTreeSet<String>,
     files: Vec<Planned>,
     links: BTreeMap<String, String>,
+    seen: BTreeSet<String>,
     findings: Vec<Finding>,
 }
 
@@ -48,8 +49,7 @@ pub(super) fn unpack(path: &Path, limits: &Limits) -> Result<Staged, LoadError> 
     let mut plan = Plan::default();
     plan.findings.extend(duplicates(path, archive.central_directory_start(), limits)?);
     if archive.has_overlapping_entries().map_err(broken)? {
-        let first = archive.name_for_index(0).and_then(Result::ok).unwrap_or_default();
-        return Err(LoadError::Bomb { path: first.into_owned(), limit: limits.ratio });
+        return Err(LoadError::Overlap);
     }
     let mut total = 0_u64;
     for index in 0..archive.len() {
@@ -100,14 +100,18 @@ fn duplicates(path: &Path, start: u64, limits: &Limits) -> Result<Vec<Finding>, 
     for name in names {
         let text = String::from_utf8_lossy(&name).trim_end_matches('/').to_owned();
         if !seen.insert(text.clone()) {
-            findings.push(
-                Finding::error("file-duplicate", Place::start_of(text), "two entries have this path")
-                    .why("programs differ in which of the two they unpack, so a check of one says nothing of the other")
-                    .mend("pack the skill again"),
-            );
+            findings.push(duplicate_finding(text));
         }
     }
     Ok(findings)
+}
+
+fn duplicate_finding(path: String) -> Finding {
+    let why = "programs differ in which of the two they unpack, so a check of one says nothing \
+               of the other";
+    Finding::error("file-duplicate", Place::start_of(path), "two entries have this path")
+        .why(why)
+        .mend("pack the skill again")
 }
 
 enum PlanError {
@@ -146,6 +150,10 @@ fn plan_entry(
     }
     if entry.is_dir() {
         plan.folders.insert(path);
+        return Ok(());
+    }
+    if !plan.seen.insert(path.clone()) {
+        plan.findings.push(duplicate_finding(path));
         return Ok(());
     }
     if entry.is_symlink() {

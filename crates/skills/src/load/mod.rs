@@ -114,6 +114,9 @@ pub enum LoadError {
     /// all files together are too large
     #[error("the files together are larger than {0} bytes")]
     TooLarge(u64),
+    /// two entries share bytes
+    #[error("entries of the archive share the same bytes, as bombs do")]
+    Overlap,
     /// a file grows too much when unpacked
     #[error("{path} becomes more than {limit} times larger when unpacked")]
     Bomb {

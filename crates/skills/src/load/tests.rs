@@ -118,6 +118,26 @@ fn two_entries_with_one_name_are_found() {
 }
 
 #[test]
+fn two_spellings_of_one_path_are_found() {
+    let entries =
+        [Put::File("a/SKILL.md", MANIFEST), Put::File("a/x", b"good"), Put::File("a/./x", b"evil")];
+    let skill = load_bytes(&archive(&entries)).unwrap();
+    assert_eq!(rules(&skill), ["file-duplicate"]);
+}
+
+#[test]
+fn entries_that_share_bytes_are_refused() {
+    use std::io::Write as _;
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    writer.start_file("a/SKILL.md", options).unwrap();
+    writer.write_all(MANIFEST).unwrap();
+    writer.shallow_copy_file("a/SKILL.md", "a/copy").unwrap();
+    let bytes = writer.finish().unwrap().into_inner();
+    assert!(matches!(load_bytes(&bytes), Err(LoadError::Overlap)));
+}
+
+#[test]
 fn names_that_differ_in_case_are_found() {
     let entries =
         [Put::File("a/SKILL.md", MANIFEST), Put::File("a/X", b"1"), Put::File("a/x", b"2")];
