@@ -95,6 +95,7 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
         nr::MREMAP => memory::mremap(r),
         nr::BRK => Ok(memory::brk(r.rdi)),
         nr::SHMAT => shmat(thread, r),
+        nr::SHMDT => Ok(shmdt(thread, r.rdi)),
         nr::CLOCK_GETTIME if is_own_cpu_clock(r.rdi) => Ok(host::call3(number, r.rdi, r.rsi, 0)),
         nr::ARCH_PRCTL => arch_prctl(r),
         nr::SET_TID_ADDRESS => {
@@ -199,6 +200,18 @@ fn shmat(thread: &Tcb, registers: &Registers) -> Result<i64, i64> {
             result => result,
         }
     })
+}
+
+/// `shmdt(address)`: the kernel says how much is attached there.
+fn shmdt(thread: &Tcb, address: u64) -> i64 {
+    let length = request(thread, nr::SHMDT as u32, [address, 0, 0, 0, 0, 0]);
+    if length < 0 {
+        return length;
+    }
+    if memory::check_range(address, length.cast_unsigned()).is_err() {
+        return errno::EINVAL;
+    }
+    host::call3(nr::MUNMAP, address, length.cast_unsigned(), 0)
 }
 
 /// The CPU-time clocks of the calling process and thread: the host keeps them.

@@ -38,6 +38,7 @@ pub mod nr {
     pub const VFORK: u64 = 58;
     pub const EXECVE: u64 = 59;
     pub const EXIT: u64 = 60;
+    pub const SHMDT: u64 = 67;
     pub const GETUID: u64 = 102;
     pub const GETGID: u64 = 104;
     pub const GETEUID: u64 = 107;

@@ -16,7 +16,7 @@ pub(crate) use mqueue::{
 pub(crate) use msgctl::msgctl;
 pub(crate) use semaphores::{semget, semop, semtimedop};
 pub(crate) use semctl::semctl;
-pub(crate) use shared_memory::{shmctl, shmget};
+pub(crate) use shared_memory::{shmat, shmctl, shmdt, shmget};
 
 /// An id as a guest passes it; `EINVAL` if it is negative.
 fn id_of(id: i32) -> SysResult<u32> {

@@ -104,7 +104,7 @@ syscalls! {
     mincore                  [ 27] () Missing;
     madvise                  [ 28] () Missing;
     shmget                   [ 29] (int("key"), size("size"), hex("shmflg")) Partial(ipc::shmget, "no huge pages");
-    shmat                    [ 30] () Missing;
+    shmat                    [ 30] (int("shmid"), address("shmaddr"), hex("shmflg")) Full(ipc::shmat);
     shmctl                   [ 31] (int("shmid"), int("cmd"), address("buf")) Partial(ipc::shmctl, "SHM_LOCK only marks the segment");
     dup                      [ 32] () Missing;
     dup2                     [ 33] () Missing;
@@ -141,7 +141,7 @@ syscalls! {
     semget                   [ 64] (int("key"), int("nsems"), hex("semflg")) Full(ipc::semget);
     semop                    [ 65] (int("semid"), address("sops"), size("nsops")) Full(wait ipc::semop);
     semctl                   [ 66] (int("semid"), int("semnum"), int("cmd"), address("arg")) Full(ipc::semctl);
-    shmdt                    [ 67] () Missing;
+    shmdt                    [ 67] (address("shmaddr")) Full(ipc::shmdt);
     msgget                   [ 68] (int("key"), hex("msgflg")) Full(ipc::msgget);
     msgsnd                   [ 69] (int("msqid"), address("msgp"), size("msgsz"), hex("msgflg")) Full(wait ipc::msgsnd);
     msgrcv                   [ 70] (int("msqid"), address("msgp"), size("msgsz"), int("msgtyp"), hex("msgflg")) Full(wait ipc::msgrcv);

@@ -1,16 +1,17 @@
 //! System V shared memory. See shmop(2).
 //!
-//! A segment is a host memfd. Attaching it maps the memfd into the guest process, which the
-//! caller does; here is kept who has attached what where, so that a segment that was removed goes
+//! A segment is a host memfd. Attaching it maps the memfd into the guest process, which the shim
+//! there does. Where it has put it only the host knows, who names each mapping's file by its inode;
+//! here is kept how often each process has attached what, so that a segment that was removed goes
 //! with its last attachment.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use host_sys::rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, open};
-use host_sys::{errno_of, rustix};
+use host_sys::errno_of;
+use host_sys::rustix::fs::{MemfdFlags, Mode, OFlags, fstat, ftruncate, memfd_create, open};
 use kernel_core::credentials::{Credentials, cap};
 use kernel_files::MappedFile;
 use linux_abi::events::sysv::{
@@ -28,8 +29,6 @@ pub const SHMMNI: usize = 4096;
 pub const SHMMAX: u64 = 1 << 46;
 /// The size of a page, which segments are made of.
 const PAGE: u64 = 4096;
-/// How many segments a process may have attached.
-const MAX_ATTACHED: usize = 1 << 16;
 
 /// A segment.
 pub struct Segment {
@@ -39,6 +38,8 @@ pub struct Segment {
     /// The same memory, open for reading only.
     read_only: Rc<OwnedFd>,
     map_id: u64,
+    /// The inode number of the memfd.
+    inode: u64,
     n_attached: Cell<u64>,
     is_locked: Cell<bool>,
     /// It was removed, and goes with its last attachment.
@@ -69,7 +70,9 @@ impl Segment {
         let path = format!("/proc/self/fd/{}", host.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let read_only = open(path, flags, Mode::empty()).map_err(errno_of)?;
+        let inode = fstat(&host).map_err(errno_of)?.st_ino;
         Ok(Self {
+            inode,
             permission: Cell::new(permission),
             size,
             host: Rc::new(host),
@@ -95,7 +98,7 @@ impl Segment {
 
     /// How many pages of it are in memory.
     pub fn resident_pages(&self) -> u64 {
-        let n_blocks = rustix::fs::fstat(&*self.host).map_or(0, |stat| stat.st_blocks);
+        let n_blocks = fstat(&*self.host).map_or(0, |stat| stat.st_blocks);
         u64::try_from(n_blocks).unwrap_or(0) * 512 / PAGE
     }
 
@@ -160,8 +163,8 @@ fn place(address: u64, flags: u32) -> SysResult<Option<u64>> {
     }
 }
 
-/// What a process has attached, by address: the id of the segment.
-type Attached = BTreeMap<u64, u32>;
+/// What a process has attached: how often, by the id of the segment.
+type Attached = HashMap<u32, u64>;
 
 /// All segments.
 pub struct SharedMemory {
@@ -231,34 +234,35 @@ impl SharedMemory {
         })
     }
 
-    /// The process has the segment mapped at `address` now.
-    pub fn attached(&self, pid: Pid, address: u64, id: u32) -> SysResult<()> {
-        let segment = self.table.find(id).map_err(|_| Errno::EIDRM)?;
-        let replaced = {
-            let mut all = self.attached.borrow_mut();
-            let attached = all.entry(pid).or_default();
-            if attached.len() >= MAX_ATTACHED {
-                return Err(Errno::EMFILE);
-            }
-            attached.insert(address, id)
-        };
+    /// The process has the segment mapped once more.
+    pub fn attached(&self, pid: Pid, id: u32) -> SysResult<()> {
+        let segment = self.table.find(id)?;
+        *self.attached.borrow_mut().entry(pid).or_default().entry(id).or_default() += 1;
         segment.n_attached.set(segment.n_attached.get() + 1);
         segment.last.set(Last { attached: seconds(), user: pid.0, ..segment.last.get() });
-        if let Some(replaced) = replaced {
-            self.release(replaced, pid);
-        }
         Ok(())
     }
 
-    /// The process wants what is attached at `address` gone (`shmdt`). Returns how much the caller
-    /// has to unmap there; `EINVAL` if nothing is attached.
-    pub fn detach(&self, pid: Pid, address: u64) -> SysResult<u64> {
-        let id = {
+    /// The process wants the mapping of the memfd with this inode number gone (`shmdt`). Returns
+    /// how long the mapping is; `EINVAL` if that is no segment that it has attached.
+    pub fn detach(&self, pid: Pid, inode: u64) -> SysResult<u64> {
+        let (id, length) = {
             let mut all = self.attached.borrow_mut();
             let attached = all.get_mut(&pid).ok_or(Errno::EINVAL)?;
-            attached.remove(&address).ok_or(Errno::EINVAL)?
+            let found = attached.keys().find_map(|&id| {
+                let segment = self.table.find(id).ok()?;
+                (segment.inode == inode).then(|| (id, segment.mapped_size()))
+            });
+            let (id, length) = found.ok_or(Errno::EINVAL)?;
+            if let Some(count) = attached.get_mut(&id) {
+                *count -= 1;
+            }
+            attached.retain(|_, count| *count > 0);
+            if attached.is_empty() {
+                all.remove(&pid);
+            }
+            (id, length)
         };
-        let length = self.table.find(id).map_or(0, |segment| segment.mapped_size());
         self.release(id, pid);
         Ok(length)
     }
@@ -278,9 +282,9 @@ impl SharedMemory {
     /// A process was copied, and its mappings with it.
     pub(super) fn copy_attachments(&self, parent: Pid, child: Pid) {
         let Some(attached) = self.attached.borrow().get(&parent).cloned() else { return };
-        for id in attached.values() {
-            if let Ok(segment) = self.table.find(*id) {
-                segment.n_attached.set(segment.n_attached.get() + 1);
+        for (&id, &count) in &attached {
+            if let Ok(segment) = self.table.find(id) {
+                segment.n_attached.set(segment.n_attached.get() + count);
                 let last = segment.last.get();
                 segment.last.set(Last { attached: seconds(), user: child.0, ..last });
             }
@@ -291,8 +295,10 @@ impl SharedMemory {
     /// A process has lost all its mappings.
     pub(super) fn detach_all(&self, pid: Pid) {
         let attached = self.attached.borrow_mut().remove(&pid).unwrap_or_default();
-        for id in attached.into_values() {
-            self.release(id, pid);
+        for (id, count) in attached {
+            for _ in 0..count {
+                self.release(id, pid);
+            }
         }
     }
 
@@ -348,12 +354,14 @@ mod tests {
         let who = Credentials::of_user(0, 0);
         let id = all.get(9, 5000, IPC_CREAT | 0o600, &who, ME).unwrap();
         assert_eq!(all.prepare_attach(id, 0, 0, &who).unwrap().length, 8192);
-        all.attached(ME, 0x10000, id).unwrap();
+        all.attached(ME, id).unwrap();
+        let inode = all.table().find(id).unwrap().inode;
         all.copy_attachments(ME, CHILD);
         all.remove(id, &who).unwrap();
         assert_eq!(all.get(9, 1, 0, &who, ME), Err(Errno::ENOENT));
-        assert_eq!(all.detach(ME, 0x20000), Err(Errno::EINVAL));
-        assert_eq!(all.detach(ME, 0x10000), Ok(8192));
+        assert_eq!(all.detach(ME, inode + 1), Err(Errno::EINVAL));
+        assert_eq!(all.detach(ME, inode), Ok(8192));
+        assert_eq!(all.detach(ME, inode), Err(Errno::EINVAL));
         assert_eq!(all.table().find(id).unwrap().show(id).nattch, 1);
         all.detach_all(CHILD);
         assert_eq!(all.table().find(id).err(), Some(Errno::EINVAL));

@@ -1,4 +1,4 @@
-//! `shmget(2)`, `shmctl(2)`.
+//! `shmget(2)`, `shmat(2)`, `shmdt(2)`, `shmctl(2)`.
 
 use std::rc::Rc;
 
@@ -15,6 +15,34 @@ use super::{id_of, to_i32};
 pub(crate) fn shmget(thread: &Rc<Thread>, key: i32, size: u64, flags: u32) -> SysResult<u32> {
     let pid = thread.process().pid;
     thread.kernel().ipc.shared_memory.get(key, size, flags, &thread.credentials(), pid)
+}
+
+/// Attaches a segment. The shim maps it where it was asked to, and answers with the address.
+pub(crate) fn shmat(thread: &Rc<Thread>, id: i32, address: u64, flags: u32) -> SysResult<()> {
+    let id = id_of(id)?;
+    let all = &thread.kernel().ipc.shared_memory;
+    let attach = all.prepare_attach(id, address, flags, &thread.credentials())?;
+    thread.machine().map_file(&attach.file, attach.length)?;
+    all.attached(thread.process().pid, id)
+}
+
+/// Detaches what is attached at `address`. The shim unmaps as many bytes there as we answer.
+pub(crate) fn shmdt(thread: &Rc<Thread>, address: u64) -> SysResult<u64> {
+    let maps = thread.machine().maps_text();
+    let inode = inode_mapped_at(&maps, address).ok_or(Errno::EINVAL)?;
+    thread.kernel().ipc.shared_memory.detach(thread.process().pid, inode)
+}
+
+/// The inode number of the file whose mapping starts at `address`, by a text like
+/// `/proc/self/maps`: `start-end permissions offset device inode path`.
+fn inode_mapped_at(maps: &[u8], address: u64) -> Option<u64> {
+    let text = String::from_utf8_lossy(maps);
+    text.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (start, _) = fields.next()?.split_once('-')?;
+        let is_here = u64::from_str_radix(start, 16).ok()? == address;
+        is_here.then(|| fields.nth(3)?.parse().ok())?
+    })
 }
 
 /// Looks at a segment, changes it or removes it.
@@ -75,4 +103,17 @@ fn usage(thread: &Rc<Thread>, all: &SharedMemory, argument: u64) -> SysResult<u3
     };
     UserPtr::new(argument).write(&thread.memory(), &usage)?;
     Ok(all.table().highest_index())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_inode_of_a_mapping() {
+        let maps = b"00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n\
+            7f00a0000000-7f00a0002000 rw-s 00000000 00:01 1042 /memfd:SYSV (deleted)\n";
+        assert_eq!(inode_mapped_at(maps, 0x7f00_a000_0000), Some(1042));
+        assert_eq!(inode_mapped_at(maps, 0x7f00_a000_1000), None);
+    }
 }
