@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod command;
 mod guest_tests;
 mod programs;
@@ -23,6 +24,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure the sandbox against native, and others
+    Bench(bench::Options),
     /// Run the guest tests natively and inside, and compare
     GuestTests(guest_tests::Options),
     /// Run real programs natively and inside, and compare
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::Bench(options) => bench::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Programs(options) => programs::run(&options),
     }

@@ -1,0 +1,135 @@
+//! Measurements as tables.
+
+use std::fmt::Write;
+
+use super::measure::{Benchmark, Measurements, Samples};
+
+/// `850 ns`, `1.24 us`, `13.0 ms`.
+pub fn duration(nanoseconds: f64) -> String {
+    for (unit, size) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
+        if nanoseconds >= size {
+            return format!("{:.2} {unit}", nanoseconds / size);
+        }
+    }
+    format!("{nanoseconds:.0} ns")
+}
+
+/// What a launcher takes as a multiple of what native takes, by minima.
+pub fn ratio(native: &Samples, other: &Samples) -> Option<f64> {
+    Some(other.minimum()? / native.minimum()?)
+}
+
+fn cells(benchmark: &Benchmark) -> Vec<String> {
+    let Some((native, others)) = benchmark.samples.split_first() else { return Vec::new() };
+    let pair = |samples: &Samples| match (samples.minimum(), samples.median()) {
+        (Some(minimum), Some(median)) => format!("{} / {}", duration(minimum), duration(median)),
+        _ => "failed".to_owned(),
+    };
+    let mut cells = vec![pair(native)];
+    for other in others {
+        cells.push(pair(other));
+        cells.push(ratio(native, other).map_or_else(|| "-".to_owned(), |it| format!("{it:.2}")));
+    }
+    cells
+}
+
+fn headings(measurements: &Measurements) -> Vec<String> {
+    let mut headings = vec!["native".to_owned()];
+    for name in measurements.launchers.iter().skip(1) {
+        headings.push(name.clone());
+        headings.push("ratio".to_owned());
+    }
+    headings
+}
+
+/// The table for a terminal, with why what failed did.
+pub fn text(measurements: &Measurements) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, cells: &[String]| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{name:<34}");
+        for cell in cells {
+            let width = if cell.len() > 8 || cell.contains(' ') { 22 } else { 8 };
+            let _ = write!(text, "{cell:>width$}");
+        }
+        text.push('\n');
+    };
+    line("minimum / median", &headings(measurements));
+    for benchmark in &measurements.benchmarks {
+        line(&benchmark.name, &cells(benchmark));
+    }
+    for benchmark in &measurements.benchmarks {
+        for (launcher, samples) in measurements.launchers.iter().zip(&benchmark.samples) {
+            if let Some(failure) = &samples.failure {
+                let _ = writeln!(text, "{} under {launcher}: {failure}", benchmark.name);
+            }
+        }
+    }
+    text
+}
+
+/// What changed by more than a tenth in the ratio of our sandbox to native.
+pub fn comparison(before: &Measurements, now: &Measurements) -> String {
+    let ours = |benchmark: &Benchmark| match benchmark.samples.as_slice() {
+        [native, ours, ..] => ratio(native, ours),
+        _ => None,
+    };
+    let mut text = format!("Against {} of {}:\n", before.commit, before.date);
+    for benchmark in &now.benchmarks {
+        let old = before.benchmarks.iter().find(|other| other.name == benchmark.name);
+        let (Some(old), Some(new)) = (old.and_then(ours), ours(benchmark)) else { continue };
+        let word = match new / old {
+            change if change > 1.1 => "slower",
+            change if change < 0.9 => "faster",
+            _ => continue,
+        };
+        let _ = writeln!(text, "  {word} {:<34} {old:.2} -> {new:.2}", benchmark.name);
+    }
+    text
+}
+
+/// The page in `docs/`.
+pub fn page(measurements: &Measurements, chart: &str) -> String {
+    let cpus = if measurements.one_cpu {
+        "on one CPU".to_owned()
+    } else {
+        format!("{} CPUs", measurements.cpus)
+    };
+    let mut page = format!(
+        "# Performance\n\nMeasured by `cargo xtask bench` on {} at {}: {}, {cpus}, host kernel {}. \
+         Native and sandbox took turns {} times; each cell is minimum / median, the ratio is that \
+         of the minima. Where the two are far apart, the machine was busy.\n\n![ratios]({chart})\n\n",
+        measurements.date,
+        measurements.commit,
+        measurements.processor,
+        measurements.kernel,
+        measurements.rounds
+    );
+    let headings = headings(measurements);
+    let _ = writeln!(page, "| | {} |", headings.join(" | "));
+    let _ = writeln!(page, "|---|{}", "--:|".repeat(headings.len()));
+    for benchmark in &measurements.benchmarks {
+        let _ = writeln!(page, "| {} | {} |", benchmark.name, cells(benchmark).join(" | "));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_fitting_units() {
+        assert_eq!(duration(12.4), "12 ns");
+        assert_eq!(duration(1240.0), "1.24 us");
+        assert_eq!(duration(2.5e9), "2.50 s");
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_minima() {
+        let samples =
+            |nanoseconds: &[f64]| Samples { nanoseconds: nanoseconds.into(), failure: None };
+        assert_eq!(ratio(&samples(&[10.0, 20.0]), &samples(&[30.0, 15.0])), Some(1.5));
+        assert_eq!(ratio(&samples(&[1.0]), &samples(&[])), None);
+    }
+}
