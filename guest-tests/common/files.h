@@ -4,14 +4,16 @@
 
 #include "test.h"
 #include <dirent.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
-static char scratch_path[] = "/tmp/belljar-test-XXXXXX";
+static char scratch_path[64];
 
 static inline void scratch_remove_all(int parent, const char *name)
 {
 	if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
 		return;
+	fchmodat(parent, name, 0700, 0); /* a case may have taken the permission away */
 	int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	DIR *entries = directory < 0 ? NULL : fdopendir(directory);
 	if (entries) {
@@ -28,13 +30,23 @@ static inline void scratch_cleanup(void)
 	scratch_remove_all(AT_FDCWD, scratch_path);
 }
 
-/* Makes an empty directory that everyone may write, enters it, and removes it when the case ends. */
+/*
+ * The name is chosen before the case is forked off, so that the parent can remove the directory even if
+ * the case has died or given up root. The random bytes are those that execve(2) gives to each program.
+ */
+__attribute__((constructor)) static void scratch_choose(void)
+{
+	uint64_t random;
+	memcpy(&random, (void *)getauxval(AT_RANDOM), sizeof random);
+	snprintf(scratch_path, sizeof scratch_path, "/tmp/belljar-test-%016llx", (unsigned long long)random);
+	test_cleanup_after = scratch_cleanup;
+}
+
+/* Makes an empty directory that everyone may write and enters it. It is gone after the case. */
 static inline void scratch(void)
 {
-	strcpy(scratch_path + sizeof scratch_path - 7, "XXXXXX");
-	if (!mkdtemp(scratch_path) || chmod(scratch_path, 0777) < 0 || chdir(scratch_path) < 0)
+	if (mkdir(scratch_path, 0700) < 0 || chmod(scratch_path, 0777) < 0 || chdir(scratch_path) < 0)
 		test_fail(__FILE__, __LINE__, "no scratch directory: %s", test_error_name(errno));
-	test_cleanup = scratch_cleanup;
 	umask(022);
 }
 

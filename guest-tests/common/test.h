@@ -58,7 +58,8 @@ static int test_n_cases, test_n_helpers;
 __attribute__((unused)) static void *volatile BAD_POINTER = (void *)1;
 
 static const char *test_program;  /* how this program was started; execute it to run a helper */
-static void (*test_cleanup)(void); /* runs when a case ends in its own process */
+static void (*test_cleanup)(void);       /* runs when a case ends in its own process */
+static void (*test_cleanup_after)(void); /* runs in the parent when a case has ended */
 static const char *test_name;
 static int test_number;
 static pid_t test_process;
@@ -346,10 +347,13 @@ int main(int argc, char **argv)
 		if (!test_is_chosen(test_name, argv + first, argc - first))
 			continue;
 		test_number++;
-		if (only_list)
+		if (only_list) {
 			test_print("%s", test_name);
-		else
-			n_failed += !(test_in_process ? test_run_here : test_run_forked)(&test_cases[i]);
+			continue;
+		}
+		n_failed += !(test_in_process ? test_run_here : test_run_forked)(&test_cases[i]);
+		if (test_cleanup_after)
+			test_cleanup_after();
 	}
 	return n_failed > 0 || n_chosen == 0;
 }

@@ -1,5 +1,5 @@
 /* Synchronous faults: what siginfo says, recovery, and what happens when nobody listens. */
-#include "files.h"
+#include "test.h"
 #include <sys/mman.h>
 #include <ucontext.h>
 
