@@ -34,7 +34,7 @@ pub(crate) use priority::{getpriority, ioprio_get, ioprio_set, setpriority};
 pub(crate) use scheduling::{
     sched_get_priority_max, sched_get_priority_min, sched_getaffinity, sched_getattr,
     sched_getparam, sched_getscheduler, sched_rr_get_interval, sched_setaffinity, sched_setattr,
-    sched_setparam, sched_setscheduler, sched_yield,
+    sched_setparam, sched_setscheduler,
 };
 pub(crate) use usage::{getrusage, times};
 pub(crate) use wait::{wait4, waitid};

@@ -242,11 +242,6 @@ pub(crate) fn sched_rr_get_interval(
     interval.write(&thread.memory(), &Timespec::from_nanos(nanos))
 }
 
-/// Gives the processor to others: the next call of another thread is answered first anyway.
-pub(crate) fn sched_yield(_thread: &Rc<Thread>) -> SysResult<()> {
-    Ok(())
-}
-
 /// Sets the processors that a thread may run on.
 pub(crate) fn sched_setaffinity(
     thread: &Rc<Thread>,

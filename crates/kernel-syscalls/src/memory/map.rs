@@ -1,0 +1,71 @@
+//! `mmap(2)` of files, `remap_file_pages(2)`.
+//!
+//! The kernel decides which file may be mapped and how; the shim maps it.
+
+use std::rc::Rc;
+
+use kernel_files::MapRequest;
+use kernel_tasks::Thread;
+use linux_abi::files::OpenFlags;
+use linux_abi::memory::{MapFlags, Protection};
+use linux_abi::{Errno, Fd, Interrupted, Restart, WaitResult};
+
+const PAGE: u64 = 4096;
+
+/// Maps a file. Anonymous memory is the shim's business.
+pub(crate) async fn mmap(
+    thread: Rc<Thread>,
+    _address: u64,
+    length: u64,
+    protection: u32,
+    flags: u32,
+    fd: Fd,
+    offset: u64,
+) -> WaitResult<u64> {
+    if !offset.is_multiple_of(PAGE) {
+        return Err(Errno::EINVAL.into());
+    }
+    let file = thread.file(fd)?;
+    if file.flags().contains(OpenFlags::PATH) {
+        return Err(Errno::EBADF.into());
+    }
+    if length == 0 {
+        return Err(Errno::EINVAL.into());
+    }
+    let protection = Protection::from_bits_truncate(protection);
+    let access = file.flags();
+    const SHARED: u32 = MapFlags::SHARED.bits();
+    const PRIVATE: u32 = MapFlags::PRIVATE.bits();
+    const VALIDATE: u32 = MapFlags::SHARED_VALIDATE.bits();
+    let is_shared = match flags & MapFlags::TYPE {
+        VALIDATE if flags & !MapFlags::all().bits() != 0 => return Err(Errno::EOPNOTSUPP.into()),
+        // Nothing here is persistent memory.
+        VALIDATE if flags & MapFlags::SYNC.bits() != 0 => return Err(Errno::EOPNOTSUPP.into()),
+        SHARED | VALIDATE => true,
+        PRIVATE => false,
+        _ => return Err(Errno::EINVAL.into()),
+    };
+    let end = offset.checked_add(length).filter(|&end| end <= i64::MAX.cast_unsigned());
+    if end.is_none() {
+        return Err(Errno::EOVERFLOW.into());
+    }
+    if is_shared && protection.contains(Protection::WRITE) && !access.can_write() {
+        return Err(Errno::EACCES.into());
+    }
+    if !access.can_read() {
+        return Err(Errno::EACCES.into());
+    }
+    // A shared mapping of a file that may be written may become writable later.
+    let writable = is_shared && access.can_write();
+    let request = MapRequest { shared: is_shared, writable, offset, length };
+    let mapped = file.ops().map(&file, request)?;
+    match thread.machine().map_file(&mapped, 0) {
+        Err(Errno::EAGAIN) => Err(Interrupted::Signal(Restart::Always)),
+        result => Ok(result.map(|()| 0)?),
+    }
+}
+
+/// Rearranges the pages of a mapping: gone from Linux but for an emulation that nobody uses.
+pub(crate) fn remap_file_pages(_thread: &Rc<Thread>) -> linux_abi::SysResult<u64> {
+    Err(Errno::EINVAL)
+}
