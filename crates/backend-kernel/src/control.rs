@@ -1,7 +1,7 @@
 //! What the kernel process and the process that started it say to each other: one JSON value a
 //! line, over a socket.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -124,9 +124,7 @@ pub fn send<T: Serialize>(mut stream: &UnixStream, value: &T) -> io::Result<()> 
 }
 
 /// Receives news; `None` at the end of the stream.
-pub fn receive<T: for<'a> Deserialize<'a>>(
-    reader: &mut BufReader<UnixStream>,
-) -> io::Result<Option<T>> {
+pub fn receive<T: for<'a> Deserialize<'a>>(reader: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);

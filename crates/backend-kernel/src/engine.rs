@@ -20,7 +20,6 @@ use guest_process::{SharedBell, Zygote};
 use kernel_core::executor::Executor;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers::Timers;
-use kernel_tasks::Kernel;
 
 use crate::trace::Tracer;
 pub use space::Space;
@@ -45,14 +44,14 @@ impl Place {
 /// The mechanism of one sandbox.
 pub struct Engine {
     pub(crate) bell: SharedBell,
-    pub(crate) staging: StagingTable,
+    /// Kept for as long as guests see it.
+    pub(crate) _staging: StagingTable,
     pub(crate) entries: Box<[channel_abi::staging::Entry; channel_abi::staging::CALLS]>,
     pub(crate) doorbell: OwnedFd,
     pub(crate) zygote: RefCell<Option<Zygote>>,
     pub(crate) executor: RefCell<Executor>,
     pub(crate) host_events: HostEvents,
     pub(crate) timers: Timers,
-    pub(crate) kernel: RefCell<Option<Rc<Kernel>>>,
     /// Spaces by number; a number is free again once its host process has been reaped.
     pub(crate) spaces: RefCell<Vec<Option<Rc<Space>>>>,
     /// Numbers below the length of `spaces` that are free.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
+use std::io::BufReader;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -16,19 +17,20 @@ use kernel_core::executor::Executor;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
-use kernel_files::{FdTable, OpenFile};
-use kernel_tasks::{Kernel, KernelOptions, Thread};
-use linux_abi::files::OpenFlags;
-use linux_abi::{Errno, SysResult};
+use kernel_tasks::signals::send_to_process;
+use kernel_tasks::{Kernel, KernelOptions};
+use kernel_terminals::Terminal;
+use linux_abi::Errno;
+use linux_abi::signals::{SigInfo, Signal};
 use sandbox::{CapabilityReport, Streams};
 use sandbox_spec::{SandboxSpec, Trace};
 
-use crate::control::{self, Ending, News, Purpose, Refusal, Used};
+use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::engine::Engine;
 use crate::engine::wait::Policy;
 use crate::first_program::NoMachine;
 use crate::trace::Tracer;
-use crate::{staging, tree};
+use crate::{first_program, staging, tree};
 
 /// What this backend can promise here.
 pub fn capabilities() -> CapabilityReport {
@@ -61,9 +63,20 @@ fn kernel_step(what: &'static str) -> impl Fn(Errno) -> Refusal {
     move |errno| Refusal::Step { step: what.to_owned(), errno: errno.code().into() }
 }
 
+fn io_step(what: &'static str) -> impl Fn(std::io::Error) -> Refusal {
+    move |error| Refusal::Step {
+        step: what.to_owned(),
+        errno: error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error()),
+    }
+}
+
+/// As many host processes as the mechanism has room for.
+const MOST_TASKS: u32 = 4000;
+
 struct Sandbox {
     engine: Rc<Engine>,
     kernel: Rc<Kernel>,
+    terminal: Option<Rc<Terminal>>,
     started: timers::Instant,
     ended_because: Rc<Cell<Option<Ending>>>,
     children: SignalDescriptor,
@@ -72,28 +85,51 @@ struct Sandbox {
 impl Sandbox {
     fn start(spec: &SandboxSpec, streams: Streams, starter: &UnixStream) -> Result<Self, Refusal> {
         const SIGCHLD: u8 = 17;
-        let io_step = |what: &'static str| {
-            move |error: std::io::Error| Refusal::Step {
-                step: what.to_owned(),
-                errno: error.raw_os_error().unwrap_or(5),
-            }
-        };
         let children = SignalDescriptor::new(&[SIGCHLD]).map_err(io_step("watch processes"))?;
         children.set_nonblocking().map_err(io_step("watch processes"))?;
-        let tracer = tracer(spec)?;
-        let engine = new_engine(tracer)?;
+        let host_events = HostEvents::new().map_err(kernel_step("watch the host"))?;
         let options = KernelOptions {
             hostname: spec.hostname.as_bytes().to_vec(),
-            ..KernelOptions::default()
+            max_tasks: spec.limits.processes.unwrap_or(MOST_TASKS).min(MOST_TASKS),
         };
-        let kernel = Kernel::new(options, engine.host_events.clone())
-            .map_err(kernel_step("make the kernel"))?;
-        *engine.kernel.borrow_mut() = Some(Rc::clone(&kernel));
-        let thread = first_thread(spec, streams, &engine, &kernel)?;
-        start_program(spec, &thread)?;
+        let kernel = Kernel::new(options, host_events).map_err(kernel_step("make the kernel"))?;
+        let engine = new_engine(&kernel, tracer(spec)?)?;
+        let fs = tree::build(spec, &kernel)?;
+        let (uid, gid) = (spec.identity.uid, spec.identity.gid);
+        let streams = tree::open_streams(streams, &kernel, &kernel.host_events, uid)
+            .map_err(kernel_step("open the streams"))?;
+        let mut credentials = Credentials::of_user(uid, gid);
+        credentials.groups = spec.identity.groups.clone().into();
+        let thread = kernel
+            .spawn_first(NoMachine::new(&engine), Rc::new(credentials), streams.files, fs)
+            .map_err(kernel_step("make the first process"))?;
+        first_program::set_limits(&thread, &spec.limits);
+        if let Some(terminal) = &streams.terminal {
+            first_program::take_terminal(&thread, terminal);
+        }
+        first_program::start(spec, &thread)?;
         engine.start_prepared();
         control::send(starter, &News::Started).map_err(io_step("report"))?;
-        Ok(Self { engine, kernel, started: timers::now(), ended_because: Rc::default(), children })
+        let sandbox = Self {
+            engine,
+            kernel,
+            terminal: streams.terminal,
+            started: timers::now(),
+            ended_because: Rc::default(),
+            children,
+        };
+        sandbox.set_timeout(spec);
+        Ok(sandbox)
+    }
+
+    fn set_timeout(&self, spec: &SandboxSpec) {
+        let Some(timeout) = spec.limits.timeout else { return };
+        let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let (kernel, because) = (Rc::clone(&self.kernel), Rc::clone(&self.ended_because));
+        self.kernel.timers.at(self.started.after(nanos), move || {
+            because.set(Some(Ending::TimedOut));
+            kernel.kill_all();
+        });
     }
 
     fn serve(&self, starter: &UnixStream) -> News {
@@ -105,10 +141,47 @@ impl Sandbox {
         let _children = engine.host_events.watch(self.children.as_fd(), quiet.clone());
         let _orders = engine.host_events.watch(starter.as_fd(), quiet);
         let _ = starter.set_nonblocking(true);
-        engine.serve_until(|| self.kernel.first_status().is_some());
+        let mut orders = BufReader::new(starter);
+        engine.serve_until(
+            || self.kernel.first_status().is_some(),
+            || {
+                while self.children.read().is_ok() {}
+                self.obey(&mut orders);
+            },
+        );
         engine.kill_all();
         let _ = starter.set_nonblocking(false);
         self.ending()
+    }
+
+    /// Does what the starter orders. When the starter is gone, nobody waits for the guest.
+    fn obey(&self, orders: &mut BufReader<&UnixStream>) {
+        loop {
+            match control::receive::<Order>(orders) {
+                Ok(Some(Order::Signal(number))) => self.signal(number),
+                Ok(Some(Order::Kill)) | Ok(None) => {
+                    self.ended_because.set(Some(Ending::Killed));
+                    self.kernel.kill_all();
+                    return;
+                }
+                Err(_) => return, // nothing more for now
+            }
+        }
+    }
+
+    /// A signal to `belljar` goes to the first process; what a terminal makes goes to the
+    /// foreground of the guest's terminal, whose window may have changed.
+    fn signal(&self, number: u8) {
+        let Some(signal) = Signal::new(number.into()) else { return };
+        if signal == Signal::SIGWINCH
+            && let Some(terminal) = &self.terminal
+        {
+            return tree::follow_host_size(terminal);
+        }
+        if let Some(first) = self.kernel.first() {
+            // As from the kernel: nobody inside sent it.
+            let _ = send_to_process(&first, signal, SigInfo::kernel(signal));
+        }
     }
 
     fn ending(&self) -> News {
@@ -154,7 +227,7 @@ fn tracer(spec: &SandboxSpec) -> Result<Option<Tracer>, Refusal> {
     }
 }
 
-fn new_engine(tracer: Option<Tracer>) -> Result<Rc<Engine>, Refusal> {
+fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>, Refusal> {
     /// A site is rewritten at its fourth trap: before that it does not pay.
     const REWRITE_AFTER: u32 = 4;
     let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
@@ -174,14 +247,13 @@ fn new_engine(tracer: Option<Tracer>) -> Result<Rc<Engine>, Refusal> {
     });
     let engine = Rc::new(Engine {
         bell,
-        staging: table,
+        _staging: table,
         entries,
         doorbell,
         zygote: RefCell::new(Some(zygote)),
         executor: RefCell::new(Executor::new(notify)),
-        host_events: HostEvents::new().map_err(kernel_step("watch the host"))?,
-        timers: timers::Timers::new(),
-        kernel: RefCell::default(),
+        host_events: kernel.host_events.clone(),
+        timers: kernel.timers.clone(),
         spaces: RefCell::default(),
         free_numbers: RefCell::default(),
         pool: RefCell::default(),
@@ -199,63 +271,4 @@ fn new_engine(tracer: Option<Tracer>) -> Result<Rc<Engine>, Refusal> {
     });
     engine.fill_pool().map_err(kernel_step("fork host processes"))?;
     Ok(engine)
-}
-
-fn first_thread(
-    spec: &SandboxSpec,
-    streams: Streams,
-    engine: &Rc<Engine>,
-    kernel: &Rc<Kernel>,
-) -> Result<Rc<Thread>, Refusal> {
-    let fs = tree::build(spec).map_err(kernel_step("build the tree of files"))?;
-    let mut files = FdTable::default();
-    for stream in [streams.input, streams.output, streams.errors].into_iter().flatten() {
-        let ops = Rc::new(tree::TempStream(File::from(stream)));
-        files
-            .add(OpenFile::new(ops, OpenFlags::RDWR), 0, 16, false)
-            .map_err(kernel_step("open the streams"))?;
-    }
-    let credentials = Rc::new(Credentials::of_user(spec.identity.uid, spec.identity.gid));
-    kernel
-        .spawn_first(NoMachine::new(engine), credentials, Rc::new(RefCell::new(files)), fs)
-        .map_err(kernel_step("make the first process"))
-}
-
-fn start_program(spec: &SandboxSpec, thread: &Rc<Thread>) -> Result<(), Refusal> {
-    let argv: Vec<Vec<u8>> = spec.program.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let envp: Vec<Vec<u8>> =
-        spec.environment.iter().map(|(k, v)| [k.as_bytes(), b"=", v.as_bytes()].concat()).collect();
-    let fs = thread.fs();
-    let credentials = thread.credentials();
-    let access = kernel_files::Access { fs: &fs, credentials: &credentials, caller: &**thread };
-    let open = |path: &[u8]| -> SysResult<Rc<OpenFile>> {
-        let how = kernel_files::open::OpenHow {
-            flags: OpenFlags::empty(),
-            mode: 0,
-            resolve: linux_abi::files::ResolveFlags::empty(),
-        };
-        kernel_files::open::open(&access, &fs.cwd(), path, &how)?.into_file()
-    };
-    let name = argv.first().cloned().unwrap_or_default();
-    let run = || -> SysResult<()> {
-        let program = open(&name)?;
-        let loaded = kernel_loader::load(&kernel_loader::LoadRequest {
-            program: &program,
-            name: &name,
-            argv: &argv,
-            envp: &envp,
-            open: &open,
-            ids: [credentials.uid, credentials.euid, credentials.gid, credentials.egid],
-            secure: false,
-            stack_limit: 8 << 20,
-        })?;
-        thread.exec(kernel_tasks::thread::NewProgram {
-            image: loaded.image,
-            program: Default::default(),
-            name: name.clone(),
-            credentials: credentials.clone(),
-            is_secret: false,
-        })
-    };
-    run().map_err(|errno| Refusal::Program(errno.code().into()))
 }

@@ -1,45 +1,106 @@
-//! The tree of files that a guest sees.
+//! The tree of files that a guest sees, and its standard streams.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-use kernel_files::hostfs::{HostFs, HostOptions};
+use host_sys::rustix;
+use kernel_core::host_events::HostEvents;
+use kernel_files::host_stream::HostStream;
+use kernel_files::root::{Hooks, RootError, default_root};
 use kernel_files::special::SpecialFiles;
-use kernel_files::{FsContext, Mount, MountNamespace};
-use linux_abi::SysResult;
-use linux_abi::files::MountFlags;
+use kernel_files::{FdTable, FsContext, OpenFile};
+use kernel_tasks::Kernel;
+use kernel_terminals::Terminal;
+use linux_abi::files::OpenFlags;
+use linux_abi::terminals::WindowSize;
+use linux_abi::{Fd, SysResult};
+use sandbox::Streams;
 use sandbox_spec::SandboxSpec;
 
-pub fn build(_spec: &SandboxSpec) -> SysResult<Rc<FsContext>> {
-    let options = HostOptions { read_only: true, immutable: true, owners: None };
-    let host = HostFs::open(Path::new("/"), options)?;
-    let mount = Mount::of(host, b"host", MountFlags::empty());
-    let namespace = MountNamespace::new(mount);
-    let root = namespace.root()?;
-    Ok(FsContext::new(namespace, root, SpecialFiles::new()))
+use crate::control::{Purpose, Refusal};
+
+/// Builds the tree that the specification describes.
+pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<Rc<FsContext>, Refusal> {
+    let special = SpecialFiles::new();
+    kernel.terminals.register(&special);
+    let hooks = Hooks { devpts: Some(kernel.terminals.devpts()), ..Hooks::default() };
+    default_root(spec, &special, hooks).map_err(|error| match error {
+        RootError::Root { path, cause } => Refusal::Path {
+            purpose: Purpose::Root,
+            path: path.as_os_str().as_bytes().to_vec(),
+            errno: cause.code().into(),
+        },
+        RootError::Mount { source_path, cause, .. } => Refusal::Path {
+            purpose: Purpose::Mount,
+            path: source_path.as_os_str().as_bytes().to_vec(),
+            errno: cause.code().into(),
+        },
+    })
 }
 
-pub struct TempStream(pub std::fs::File);
-impl kernel_files::FileOps for TempStream {
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
+/// The standard streams of the first program, and the terminal that they are, if they are one.
+pub struct OpenStreams {
+    /// Descriptors 0 to 2.
+    pub files: Rc<RefCell<FdTable>>,
+    /// The terminal.
+    pub terminal: Option<Rc<Terminal>>,
+}
+
+/// Opens the standard streams. Those that are the host's terminal become one terminal of the
+/// sandbox.
+pub fn open_streams(
+    streams: Streams,
+    kernel: &Kernel,
+    events: &HostEvents,
+    uid: u32,
+) -> SysResult<OpenStreams> {
+    let mut table = FdTable::default();
+    let mut terminal = None;
+    let streams = [streams.input, streams.output, streams.errors];
+    for (fd, stream) in (0..).map(Fd).zip(streams) {
+        let Some(stream) = stream else { continue };
+        let file = if rustix::termios::isatty(&stream) {
+            open_terminal(stream, kernel, events, uid, &mut terminal)?
+        } else {
+            HostStream::open(stream, events)?
+        };
+        table.replace(fd, file, 16, false)?;
     }
-    fn read(
-        &self,
-        _f: &kernel_files::OpenFile,
-        sink: &mut dyn kernel_core::io::Sink,
-        _o: u64,
-    ) -> SysResult<usize> {
-        use std::os::fd::AsFd;
-        sink.put_from_host(self.0.as_fd(), None, usize::MAX)
-    }
-    fn write(
-        &self,
-        _f: &kernel_files::OpenFile,
-        source: &mut dyn kernel_core::io::Source,
-        _o: u64,
-    ) -> SysResult<usize> {
-        use std::os::fd::AsFd;
-        source.take_to_host(self.0.as_fd(), None, usize::MAX)
+    Ok(OpenStreams { files: Rc::new(RefCell::new(table)), terminal })
+}
+
+fn open_terminal(
+    host: OwnedFd,
+    kernel: &Kernel,
+    events: &HostEvents,
+    uid: u32,
+    terminal: &mut Option<Rc<Terminal>>,
+) -> SysResult<Rc<OpenFile>> {
+    let terminal = match terminal {
+        Some(terminal) => Rc::clone(terminal),
+        None => {
+            let made = kernel.terminals.add_host(host, events, uid)?;
+            terminal.insert(made).clone()
+        }
+    };
+    let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
+    Ok(OpenFile::new(kernel.terminals.open_file(&terminal), flags))
+}
+
+/// The host's terminal may have another size: the guest's gets it too.
+pub fn follow_host_size(terminal: &Terminal) {
+    // Whichever stream is the terminal; the kernel process has the starter's streams.
+    for stream in [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()] {
+        if let Ok(size) = rustix::termios::tcgetwinsize(stream) {
+            terminal.resize(WindowSize {
+                rows: size.ws_row,
+                columns: size.ws_col,
+                width: size.ws_xpixel,
+                height: size.ws_ypixel,
+            });
+            return;
+        }
     }
 }

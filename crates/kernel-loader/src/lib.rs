@@ -112,6 +112,11 @@ pub fn load(request: &LoadRequest<'_>) -> SysResult<Loaded> {
     })
 }
 
+/// The interpreter that an ELF program names.
+pub fn interpreter_of(file: &Rc<OpenFile>) -> Option<Vec<u8>> {
+    Program::read(file).ok()?.interpreter
+}
+
 fn random<const N: usize>() -> SysResult<[u8; N]> {
     let mut bytes = [0; N];
     let flags = host_sys::rustix::rand::GetRandomFlags::empty();

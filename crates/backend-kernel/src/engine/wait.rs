@@ -98,8 +98,8 @@ impl Engine {
         bell.spin_after_wake.store(unit(spins.after_wake), Relaxed);
     }
 
-    /// Serves guests until `is_over`.
-    pub fn serve_until(&self, is_over: impl Fn() -> bool) {
+    /// Serves guests until `is_over`. `after_sleep` looks after what the host may have said.
+    pub fn serve_until(&self, is_over: impl Fn() -> bool, mut after_sleep: impl FnMut()) {
         self.publish(self.policy.usual);
         let mut last_work = ticks();
         loop {
@@ -124,6 +124,7 @@ impl Engine {
             let nobody_can_ask = self.n_parked.get() >= self.n_threads.get();
             if !worked && (nobody_can_ask || now - last_work >= self.policy.now.get().kernel) {
                 self.sleep();
+                after_sleep();
                 last_work = ticks();
             }
             self.note_contention(now);
