@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+mod clock_timer;
+pub mod clocks;
 pub mod exec;
 pub mod group;
 pub mod identity;
@@ -20,7 +22,9 @@ pub mod limits;
 pub mod machine;
 pub mod mapped_paths;
 pub mod pidfd;
+pub mod posix_timer;
 pub mod process;
+pub mod process_timers;
 pub mod signals;
 mod terminal_jobs;
 #[cfg(any(test, feature = "testing"))]

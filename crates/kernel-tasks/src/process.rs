@@ -12,6 +12,7 @@ use linux_abi::tasks::{ExitStatus, Rlimit, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
 
 use crate::limits::Limits;
+use crate::process_timers::ProcessTimers;
 use crate::signals::ProcessSignals;
 use crate::{Kernel, Machine, ProcessGroup, Session, Thread};
 
@@ -58,6 +59,8 @@ pub struct Process {
     pub core_filter: Cell<u32>,
     /// Dispositions, the queue of signals for the process, job control.
     pub signals: ProcessSignals,
+    /// Interval timers and POSIX timers.
+    pub timers: ProcessTimers,
     kernel: Rc<Kernel>,
     parent: RefCell<Weak<Process>>,
     /// The thread of the parent that made this process; its end brings `PR_SET_PDEATHSIG`.
@@ -118,6 +121,7 @@ impl Process {
             oom_score_adj: Cell::new(0),
             core_filter: Cell::new(DEFAULT_CORE_FILTER),
             signals: ProcessSignals::default(),
+            timers: ProcessTimers::default(),
             kernel: Rc::clone(kernel),
             parent: RefCell::default(),
             parent_thread: Cell::new(Pid(0)),
@@ -221,8 +225,11 @@ impl Process {
     }
 
     /// Replaces the limit on `resource`. The caller has checked that it may.
-    pub fn set_limit(&self, resource: usize, limit: Rlimit) {
+    pub fn set_limit(self: &Rc<Self>, resource: usize, limit: Rlimit) {
         self.limits.borrow_mut().set(resource, limit);
+        if resource == rlimit::CPU {
+            self.watch_cpu_limit();
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -102,3 +102,54 @@ pub mod clock {
     pub const BOOTTIME_ALARM: i32 = 9;
     pub const TAI: i32 = 11;
 }
+
+/// `struct itimerval`, as the guest lays it out.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Itimerval {
+    /// From one expiration to the next; zero for a timer that expires once.
+    pub it_interval: Timeval,
+    /// When it expires first; zero for a timer that is not set.
+    pub it_value: Timeval,
+}
+
+/// `struct timezone`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Timezone {
+    /// Minutes west of Greenwich.
+    pub minutes_west: i32,
+    /// The kind of daylight saving time.
+    pub dst_kind: i32,
+}
+
+/// The flag of `clock_nanosleep` and `timer_settime` that makes times absolute.
+pub const TIMER_ABSTIME: u32 = 1;
+
+/// `struct timex`, the part of `adjtimex(2)` that a guest may read.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+#[expect(missing_docs, reason = "the fields are those of adjtimex(2)")]
+pub struct Timex {
+    pub modes: u32,
+    pub padding: u32,
+    pub offset: i64,
+    pub frequency: i64,
+    pub max_error: i64,
+    pub estimated_error: i64,
+    pub status: i32,
+    pub padding2: i32,
+    pub constant: i64,
+    pub precision: i64,
+    pub tolerance: i64,
+    pub time: Timeval,
+    pub tick: i64,
+    pub pps: [i64; 2],
+    pub shift: i32,
+    pub padding3: i32,
+    pub counts: [i64; 5],
+    pub tai: i32,
+    pub rest: [i32; 11],
+}

@@ -21,12 +21,12 @@ pub struct Sender {
 
 /// Sends a signal to a process as a whole: any thread that does not block it may take it.
 pub fn send_to_process(process: &Rc<Process>, signal: Signal, info: SigInfo) -> SysResult<()> {
-    deliver(process, None, signal, Sender { info, source: None })
+    deliver(process, None, signal, Sender { info, source: None }).map(drop)
 }
 
 /// Sends a signal to one thread.
 pub fn send_to_thread(thread: &Rc<Thread>, signal: Signal, info: SigInfo) -> SysResult<()> {
-    deliver(thread.process(), Some(thread), signal, Sender { info, source: None })
+    deliver(thread.process(), Some(thread), signal, Sender { info, source: None }).map(drop)
 }
 
 /// Sends a signal to every process of a group.
@@ -37,36 +37,38 @@ pub fn send_to_group(group: &ProcessGroup, signal: Signal, info: SigInfo) {
     }
 }
 
-/// Sends the signal of a source, to one thread or to a process as a whole.
+/// Sends the signal of a source, to one thread or to a process as a whole. `false` if it is
+/// ignored.
 pub fn send_from_source(
     process: &Rc<Process>,
     thread: Option<&Rc<Thread>>,
     signal: Signal,
     info: SigInfo,
     source: Weak<dyn SignalSource>,
-) -> SysResult<()> {
+) -> SysResult<bool> {
     deliver(process, thread, signal, Sender { info, source: Some(source) })
 }
 
+/// Returns whether the signal was queued.
 fn deliver(
     process: &Rc<Process>,
     thread: Option<&Rc<Thread>>,
     signal: Signal,
     sent: Sender,
-) -> SysResult<()> {
+) -> SysResult<bool> {
     if process.is_exiting() || process.has_flag(Flags::INIT) {
-        return Ok(());
+        return Ok(false);
     }
     if thread.is_some_and(|thread| thread.has_exited()) {
-        return Ok(());
+        return Ok(false);
     }
     if signal == Signal::SIGKILL {
         process.kill();
-        return Ok(());
+        return Ok(false);
     }
     process.note_job_control(signal);
     if is_dropped(process, thread, signal) {
-        return Ok(());
+        return Ok(false);
     }
     let account = Account {
         limits: &process.kernel().queued_signals,
@@ -88,7 +90,7 @@ fn deliver(
         }
     }
     process.signals.arrived.wake(PollEvents::READABLE);
-    Ok(())
+    Ok(true)
 }
 
 /// Whether a signal has no effect and need not be queued. A blocked one is kept: the disposition

@@ -123,6 +123,9 @@ impl Thread {
         }
         let thread = Self::new(id, &process, parts);
         thread.publish_pending();
+        if kind != Kind::Thread {
+            process.watch_cpu_limit();
+        }
         thread
     }
 

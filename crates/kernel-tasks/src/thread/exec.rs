@@ -53,6 +53,7 @@ impl Thread {
         }
 
         self.kernel.ipc.process_executed(process.pid);
+        process.timers.delete_posix();
         process.signals.reset_caught();
         process.set_exit_signal(Some(Signal::SIGCHLD));
         process.set_flag(Flags::EXECUTED, true);
