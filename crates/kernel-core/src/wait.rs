@@ -11,6 +11,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
+use smallvec::SmallVec;
 
 bitflags::bitflags! {
     /// Readiness, in the bits of `poll(2)` and `epoll(7)`.
@@ -75,6 +76,9 @@ struct Entries {
     next_order: u64,
 }
 
+/// So many waiters are woken without allocating.
+const FEW: usize = 4;
+
 /// The waiters of one object. Cloning makes another handle to the same queue.
 #[derive(Clone, Default)]
 pub struct WaitQueue {
@@ -99,13 +103,13 @@ impl WaitQueue {
 
     fn wake_some(&self, events: PollEvents, mut n_exclusive: usize) {
         // Observers run without the borrow: they may add or remove entries elsewhere.
-        let mut observers = Vec::new();
+        let mut observers = SmallVec::<[Weak<dyn Observer>; FEW]>::new();
         {
             let mut entries = self.entries.borrow_mut();
             if entries.slab.is_empty() {
                 return;
             }
-            let mut due: Vec<(u64, usize)> = entries
+            let mut due: SmallVec<[(u64, usize); FEW]> = entries
                 .slab
                 .iter()
                 .filter(|(_, entry)| (entry.interest | PollEvents::ALWAYS).intersects(events))

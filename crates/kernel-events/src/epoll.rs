@@ -23,10 +23,15 @@ use linux_abi::events::{EpollEvent, epoll};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, Fd, SysResult};
 
+use smallvec::SmallVec;
+
 use item::Item;
 
 /// How many files the epolls of a sandbox watch at most (Linux: `fs.epoll.max_user_watches`).
 const MAX_WATCHES: usize = 1 << 20;
+
+/// So many events are handed out without allocating.
+const FEW: usize = 8;
 
 /// What may accompany `EPOLLEXCLUSIVE`.
 const ALLOWED_WITH_EXCLUSIVE: u32 = PollEvents::IN.bits()
@@ -137,7 +142,7 @@ impl Epoll {
     /// Collects up to `max` events that are to be handed out, oldest first. The caller hands them
     /// out and then [settles](Self::settle).
     pub fn harvest(&self, max: usize) -> Harvest {
-        let mut harvest = Harvest { events: Vec::new(), items: Vec::new() };
+        let mut harvest = Harvest { events: SmallVec::new(), items: SmallVec::new() };
         let end = self.next_place.get();
         while harvest.events.len() < max {
             let Some((place, item)) = self.take_ready(end) else { break };
@@ -199,8 +204,8 @@ impl Epoll {
 /// Events on their way to a guest.
 pub struct Harvest {
     /// The events, in order.
-    pub events: Vec<EpollEvent>,
-    items: Vec<(u64, Rc<Item>)>,
+    pub events: SmallVec<[EpollEvent; FEW]>,
+    items: SmallVec<[(u64, Rc<Item>); FEW]>,
 }
 
 impl FileOps for Epoll {
