@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use kernel_core::credentials::cap;
+use linux_abi::sockets::inet::ipproto;
 use linux_abi::sockets::{af, sock};
 use linux_abi::{Errno, SysResult};
 
+use crate::inet::{IcmpSocket, TcpSocket, UdpSocket};
 use crate::unix::{self, UnixSocket};
 use crate::{Caller, Network, SocketOps};
 
@@ -36,13 +39,36 @@ pub fn create(
     kind: u32,
     protocol: i32,
 ) -> SysResult<Rc<dyn SocketOps>> {
-    let _ = caller;
     match check(family, kind)? {
         af::UNIX => {
             check_unix_protocol(protocol)?;
             Ok(UnixSocket::new(network, kind)?)
         }
+        family @ (af::INET | af::INET6) => create_inet(network, caller, family, kind, protocol),
         _ => Err(Errno::EAFNOSUPPORT),
+    }
+}
+
+fn create_inet(
+    network: &Rc<Network>,
+    caller: &dyn Caller,
+    family: u16,
+    kind: u32,
+    protocol: i32,
+) -> SysResult<Rc<dyn SocketOps>> {
+    if !(0..ipproto::MAX).contains(&protocol) {
+        return Err(Errno::EINVAL);
+    }
+    let ping = if family == af::INET { ipproto::ICMP } else { ipproto::ICMPV6 };
+    match (kind, protocol) {
+        (sock::STREAM, 0 | ipproto::TCP) => Ok(TcpSocket::new(network, family)),
+        (sock::DGRAM, 0 | ipproto::UDP) => Ok(UdpSocket::new(network, family)),
+        (sock::DGRAM, protocol) if protocol == ping => Ok(IcmpSocket::new(network, family)),
+        (sock::STREAM | sock::DGRAM, _) => Err(Errno::EPROTONOSUPPORT),
+        (sock::RAW, 0) => Err(Errno::EPROTONOSUPPORT),
+        (sock::RAW, _) if !caller.credentials().has(cap::NET_RAW) => Err(Errno::EPERM),
+        (sock::RAW, _) => Err(Errno::EPROTONOSUPPORT),
+        _ => Err(Errno::ESOCKTNOSUPPORT),
     }
 }
 
@@ -64,6 +90,9 @@ pub fn create_pair(
             Ok((first, second))
         }
         // Linux makes the sockets first, and only then finds that they cannot be a pair.
-        _ => create(network, caller, family, kind, protocol).and(Err(Errno::EOPNOTSUPP)),
+        _ => {
+            create(network, caller, family, kind, protocol)?.release();
+            Err(Errno::EOPNOTSUPP)
+        }
     }
 }

@@ -2,13 +2,21 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 
+use kernel_core::host_events::HostEvents;
 use kernel_core::timers::Timers;
 use linux_abi::sockets::Ucred;
+use linux_abi::{Errno, SysResult};
 use slab::Slab;
 
 use crate::SocketOps;
+use crate::egress::Egress;
+use crate::host_stream::HostStream;
+use crate::inet::interfaces::{Interface, Interfaces};
+use crate::inet::ports::Ports;
+use crate::inet::{TcpSocket, UdpSocket};
 use crate::unix::{AbstractNames, FilesInFlight};
 
 /// Tells who a caller (a `kernel_tasks::Thread`) is, for calls that carry nothing else.
@@ -22,9 +30,19 @@ pub struct Network {
     pub abstract_names: AbstractNames,
     /// Open files that were sent and not yet received.
     pub in_flight: FilesInFlight,
+    /// The network interfaces.
+    pub interfaces: Interfaces,
+    /// Who is bound to which TCP port.
+    pub tcp_ports: Ports<TcpSocket>,
+    /// Who is bound to which UDP port.
+    pub udp_ports: Ports<UdpSocket>,
     pub(crate) identify: Identify,
     sockets: RefCell<Slab<Weak<dyn SocketOps>>>,
     next_inode: Cell<u64>,
+    egress: RefCell<Option<Rc<dyn Egress>>>,
+    host_events: RefCell<Option<HostEvents>>,
+    /// Closed connections whose data the host has not taken yet.
+    lingering: RefCell<Vec<Rc<HostStream>>>,
 }
 
 impl Network {
@@ -33,12 +51,63 @@ impl Network {
         Rc::new_cyclic(|me| Self {
             abstract_names: AbstractNames::default(),
             in_flight: FilesInFlight::new(Weak::clone(me)),
+            interfaces: Interfaces::default(),
+            tcp_ports: Ports::default(),
+            udp_ports: Ports::default(),
             timers,
             identify,
             sockets: RefCell::default(),
             // Linux counts from wherever its inode counter is; nothing depends on it.
             next_inode: Cell::new(1 << 12),
+            egress: RefCell::default(),
+            host_events: RefCell::default(),
+            lingering: RefCell::default(),
         })
+    }
+
+    /// Lets `egress` decide what may leave; until then nothing may. To be called once, before any
+    /// guest runs: the guest then has an interface that leads outward.
+    pub fn set_egress(&self, egress: Rc<dyn Egress>) {
+        if self.egress.borrow().is_none() {
+            self.interfaces.add(Interface::outward());
+        }
+        *self.egress.borrow_mut() = Some(egress);
+    }
+
+    /// Says where host sockets are watched, without which none can be used.
+    pub fn set_host_events(&self, host_events: HostEvents) {
+        *self.host_events.borrow_mut() = Some(host_events);
+    }
+
+    pub(crate) fn egress(&self) -> Option<Rc<dyn Egress>> {
+        self.egress.borrow().clone()
+    }
+
+    pub(crate) fn host_events(&self) -> Option<HostEvents> {
+        self.host_events.borrow().clone()
+    }
+
+    /// The address that something which leaves for `to` seems to come from.
+    pub(crate) fn outward_source(&self, to: IpAddr) -> SysResult<IpAddr> {
+        let list = self.interfaces.list();
+        let outward = list.iter().filter(|interface| !interface.is_loopback());
+        let mut addresses = outward.flat_map(|interface| &interface.addresses);
+        let found = addresses.find(|(ip, _)| ip.is_ipv4() == to.is_ipv4());
+        found.map(|&(ip, _)| ip).ok_or(Errno::ENETUNREACH)
+    }
+
+    pub(crate) fn linger(&self, stream: Rc<HostStream>) {
+        self.lingering.borrow_mut().push(stream);
+    }
+
+    pub(crate) fn stop_lingering(&self) {
+        if self.lingering.borrow().is_empty() {
+            return;
+        }
+        let (done, rest) =
+            self.lingering.take().into_iter().partition::<Vec<_>, _>(|one| one.is_flushed());
+        self.lingering.borrow_mut().extend(rest);
+        drop(done);
     }
 
     pub(crate) fn next_inode(&self) -> u64 {

@@ -142,12 +142,14 @@ impl FileOps for Socket {
         metadata
     }
 
-    fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {
+    fn read(&self, file: &OpenFile, sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {
         // Linux does not ask the socket at all for a read of nothing.
         if sink.remaining() == 0 {
             return Ok(0);
         }
-        let mut wanted = Incoming { sink, flags: MessageFlags::empty() };
+        let mut flags = MessageFlags::empty();
+        flags.set(MessageFlags::DONTWAIT, file.is_nonblocking());
+        let mut wanted = Incoming { sink, flags };
         Ok(self.ops.receive(&mut wanted)?.n_bytes)
     }
 

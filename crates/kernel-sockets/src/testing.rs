@@ -73,7 +73,7 @@ pub(crate) fn send_with(
 }
 
 pub(crate) fn receive(socket: &dyn SocketOps, max: usize) -> SysResult<Vec<u8>> {
-    receive_with(socket, max, MessageFlags::empty()).map(|(bytes, _)| bytes)
+    receive_with(socket, max, MessageFlags::DONTWAIT).map(|(bytes, _)| bytes)
 }
 
 pub(crate) fn receive_with(

@@ -107,6 +107,7 @@ impl Kernel {
             first_status: Cell::default(),
             first_ended: WaitQueue::new(),
         });
+        kernel.network.set_host_events(kernel.host_events.clone());
         let init = kernel.new_session_leader()?;
         init.become_init();
         *kernel.init.borrow_mut() = Some(init);

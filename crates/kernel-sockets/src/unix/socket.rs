@@ -333,11 +333,11 @@ impl UnixSocket {
     }
 
     /// What a read finds when there is no data.
-    fn at_end(&self) -> SysResult<Received> {
+    fn at_end(&self, flags: MessageFlags) -> SysResult<Received> {
         self.common.take_error()?;
-        let ended = self.common.shutdown().contains(Shutdown::RECEIVE)
-            // A non-blocking datagram socket that is shut down still says that it has nothing.
-            && self.is_connection_based();
+        // A datagram socket that is shut down says so only to those who would wait.
+        let tells = self.is_connection_based() || !flags.contains(MessageFlags::DONTWAIT);
+        let ended = self.common.shutdown().contains(Shutdown::RECEIVE) && tells;
         if ended { Ok(Received::default()) } else { Err(Errno::EAGAIN) }
     }
 
@@ -358,12 +358,12 @@ impl UnixSocket {
         let peek_offset = usize::try_from(options.peek_offset.get());
         let before = inbox.borrow().len();
         if before == 0 {
-            return self.at_end();
+            return self.at_end(wanted.flags);
         }
         let part = if wanted.flags.contains(MessageFlags::PEEK) {
             let skip = peek_offset.unwrap_or(0);
             if skip >= before {
-                return self.at_end();
+                return self.at_end(wanted.flags);
             }
             inbox.borrow().peek(wanted.sink, senders, skip)?
         } else {
@@ -423,7 +423,7 @@ impl UnixSocket {
         let received = inbox.borrow_mut().receive(wanted, if peeks { skip } else { 0 });
         let part = match received {
             Ok(part) => part,
-            Err(Errno::EAGAIN) => return self.at_end(),
+            Err(Errno::EAGAIN) => return self.at_end(wanted.flags),
             Err(errno) => return Err(errno),
         };
         if !peeks {

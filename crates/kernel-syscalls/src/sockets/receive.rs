@@ -6,6 +6,7 @@ use kernel_core::memory::UserPtr;
 use kernel_core::user_buffers::UserBuffers;
 use kernel_core::wait::PollEvents;
 use kernel_files::OpenFile;
+use kernel_sockets::socket::Patience;
 use kernel_sockets::{Control, Incoming, Received, Socket};
 use kernel_tasks::Thread;
 use linux_abi::sockets::{MessageFlags, MsgHdr};
@@ -107,6 +108,8 @@ pub(super) async fn receive(
     let waits_for_all = flags.contains(MessageFlags::WAITALL)
         && !flags.intersects(MessageFlags::PEEK | MessageFlags::OOB)
         && socket.is_stream();
+    let never_waits = limit.patience == Patience::Never;
+    let flags = if never_waits { flags | MessageFlags::DONTWAIT } else { flags };
     let mut total: Option<Received> = None;
     loop {
         let attempt = || socket.receive(&mut Incoming { sink: &mut sink, flags });

@@ -1,0 +1,164 @@
+//! Options of levels `SOL_IP`, `SOL_IPV6`, `SOL_TCP` and `SOL_UDP` that are kept and reported.
+//!
+//! Where there are no packets most of them have no effect; the few that have are asked for by
+//! [`InetOptions::number`].
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use kernel_core::credentials::cap;
+use linux_abi::sockets::inet::{ip, ipv6, tcp, udp};
+use linux_abi::sockets::sol;
+use linux_abi::{Errno, SysResult};
+
+use crate::Caller;
+use crate::options::int_bytes;
+
+/// What values an option takes.
+#[derive(Clone, Copy)]
+enum Values {
+    /// On or off.
+    Switch,
+    /// A number from here to there; `-1` means the default where the default is given.
+    Range(i32, i32),
+    /// Only the privileged may turn it on.
+    Privileged,
+}
+
+use Values::{Privileged, Range, Switch};
+
+/// Level, name, values, default.
+type Row = (i32, i32, Values, i32);
+
+const KNOWN: &[Row] = &[
+    (sol::IP, ip::TOS, Range(0, 255), 0),
+    (sol::IP, ip::TTL, Range(1, 255), 64),
+    (sol::IP, ip::RECVOPTS, Switch, 0),
+    (sol::IP, ip::RETOPTS, Switch, 0),
+    (sol::IP, ip::PKTINFO, Switch, 0),
+    (sol::IP, ip::MTU_DISCOVER, Range(0, 5), 1),
+    (sol::IP, ip::RECVERR, Switch, 0),
+    (sol::IP, ip::RECVERR_RFC4884, Switch, 0),
+    (sol::IP, ip::RECVTTL, Switch, 0),
+    (sol::IP, ip::RECVTOS, Switch, 0),
+    (sol::IP, ip::FREEBIND, Switch, 0),
+    (sol::IP, ip::TRANSPARENT, Privileged, 0),
+    (sol::IP, ip::RECVORIGDSTADDR, Switch, 0),
+    (sol::IP, ip::MINTTL, Range(0, 255), 0),
+    (sol::IP, ip::BIND_ADDRESS_NO_PORT, Switch, 0),
+    (sol::IP, ip::MULTICAST_TTL, Range(0, 255), 1),
+    (sol::IP, ip::MULTICAST_LOOP, Switch, 1),
+    (sol::IP, ip::MULTICAST_ALL, Switch, 1),
+    (sol::IP, ip::UNICAST_IF, Range(i32::MIN, i32::MAX), 0),
+    (sol::IP, ip::LOCAL_PORT_RANGE, Range(i32::MIN, i32::MAX), 0),
+    (sol::IPV6, ipv6::UNICAST_HOPS, Range(0, 255), 64),
+    (sol::IPV6, ipv6::MULTICAST_IF, Range(0, i32::MAX), 0),
+    (sol::IPV6, ipv6::MULTICAST_HOPS, Range(0, 255), 1),
+    (sol::IPV6, ipv6::MULTICAST_LOOP, Switch, 1),
+    (sol::IPV6, ipv6::MULTICAST_ALL, Switch, 1),
+    (sol::IPV6, ipv6::MTU_DISCOVER, Range(0, 5), 1),
+    (sol::IPV6, ipv6::RECVERR, Switch, 0),
+    (sol::IPV6, ipv6::V6ONLY, Switch, 0),
+    (sol::IPV6, ipv6::RECVPKTINFO, Switch, 0),
+    (sol::IPV6, ipv6::RECVHOPLIMIT, Switch, 0),
+    (sol::IPV6, ipv6::RECVTCLASS, Switch, 0),
+    (sol::IPV6, ipv6::TCLASS, Range(0, 255), 0),
+    (sol::IPV6, ipv6::AUTOFLOWLABEL, Switch, 1),
+    (sol::IPV6, ipv6::ADDR_PREFERENCES, Range(0, 0x3ff), 0),
+    (sol::IPV6, ipv6::MINHOPCOUNT, Range(0, 255), 0),
+    (sol::IPV6, ipv6::FREEBIND, Switch, 0),
+    (sol::IPV6, ipv6::DONTFRAG, Switch, 0),
+    (sol::IPV6, ipv6::RECVPATHMTU, Switch, 0),
+    (sol::IPV6, ipv6::FLOWINFO_SEND, Switch, 0),
+    (sol::IPV6, ipv6::RECVORIGDSTADDR, Switch, 0),
+    (sol::TCP, tcp::NODELAY, Switch, 0),
+    (sol::TCP, tcp::MAXSEG, Range(0, 32767), 0),
+    (sol::TCP, tcp::CORK, Switch, 0),
+    (sol::TCP, tcp::KEEPIDLE, Range(1, 32767), 7200),
+    (sol::TCP, tcp::KEEPINTVL, Range(1, 32767), 75),
+    (sol::TCP, tcp::KEEPCNT, Range(1, 127), 9),
+    (sol::TCP, tcp::SYNCNT, Range(1, 127), 6),
+    (sol::TCP, tcp::LINGER2, Range(i32::MIN, i32::MAX), 60),
+    (sol::TCP, tcp::DEFER_ACCEPT, Range(i32::MIN, i32::MAX), 0),
+    (sol::TCP, tcp::WINDOW_CLAMP, Range(0, i32::MAX), 0),
+    (sol::TCP, tcp::QUICKACK, Switch, 1),
+    (sol::TCP, tcp::THIN_LINEAR_TIMEOUTS, Range(0, 1), 0),
+    (sol::TCP, tcp::THIN_DUPACK, Range(0, 1), 0),
+    (sol::TCP, tcp::USER_TIMEOUT, Range(0, i32::MAX), 0),
+    (sol::TCP, tcp::FASTOPEN, Range(0, i32::MAX), 0),
+    (sol::TCP, tcp::TIMESTAMP, Range(i32::MIN, i32::MAX), 0),
+    (sol::TCP, tcp::NOTSENT_LOWAT, Range(i32::MIN, i32::MAX), -1),
+    (sol::TCP, tcp::SAVE_SYN, Range(0, 2), 0),
+    (sol::TCP, tcp::FASTOPEN_CONNECT, Range(0, 1), 0),
+    (sol::TCP, tcp::FASTOPEN_NO_COOKIE, Range(0, 1), 0),
+    (sol::TCP, tcp::INQ, Range(0, 1), 0),
+    (sol::TCP, tcp::TX_DELAY, Range(0, i32::MAX), 0),
+    (sol::UDP, udp::CORK, Switch, 0),
+    (sol::UDP, udp::NO_CHECK6_TX, Switch, 0),
+    (sol::UDP, udp::NO_CHECK6_RX, Switch, 0),
+    (sol::UDP, udp::GRO, Switch, 0),
+];
+
+/// The options that a socket was given.
+#[derive(Clone, Default)]
+pub struct InetOptions {
+    given: RefCell<BTreeMap<(i32, i32), i32>>,
+}
+
+fn find(level: i32, name: i32) -> SysResult<&'static Row> {
+    KNOWN.iter().find(|row| row.0 == level && row.1 == name).ok_or(Errno::ENOPROTOOPT)
+}
+
+impl InetOptions {
+    /// Takes over the options of another socket.
+    pub fn copy_from(&self, other: &Self) {
+        if !other.given.borrow().is_empty() {
+            *self.given.borrow_mut() = other.given.borrow().clone();
+        }
+    }
+
+    /// The value of an option that is a number.
+    pub fn number(&self, level: i32, name: i32) -> i32 {
+        let given = self.given.borrow().get(&(level, name)).copied();
+        given.unwrap_or_else(|| find(level, name).map_or(0, |row| row.3))
+    }
+
+    /// Whether an option is on.
+    pub fn is_on(&self, level: i32, name: i32) -> bool {
+        // Most sockets are given none, and are asked often.
+        !self.given.borrow().is_empty() && self.number(level, name) != 0
+    }
+
+    /// Reads an option.
+    pub fn get(&self, level: i32, name: i32) -> SysResult<Vec<u8>> {
+        find(level, name)?;
+        Ok(int_bytes(self.number(level, name)))
+    }
+
+    /// Sets an option.
+    pub fn set(&self, caller: &dyn Caller, level: i32, name: i32, value: &[u8]) -> SysResult<()> {
+        let &(_, _, values, default) = find(level, name)?;
+        let number = number_of(value)?;
+        let number = match values {
+            Switch => i32::from(number != 0),
+            Range(..) if number == -1 && default > 0 => default,
+            Range(from, to) if (from..=to).contains(&number) => number,
+            Range(..) => return Err(Errno::EINVAL),
+            Privileged if number != 0 && !caller.credentials().has(cap::NET_ADMIN) => {
+                return Err(Errno::EPERM);
+            }
+            Privileged => i32::from(number != 0),
+        };
+        self.given.borrow_mut().insert((level, name), number);
+        Ok(())
+    }
+}
+
+/// Options of these levels may also be given as a single byte.
+fn number_of(value: &[u8]) -> SysResult<i32> {
+    match value {
+        [] => Err(Errno::EINVAL),
+        &[a, b, c, d, ..] => Ok(i32::from_ne_bytes([a, b, c, d])),
+        [byte, ..] => Ok((*byte).into()),
+    }
+}

@@ -1,0 +1,168 @@
+//! The way of a datagram.
+
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+use kernel_core::timers::real_time;
+use kernel_core::wait::PollEvents;
+use linux_abi::sockets::inet::{ip, ipv6};
+use linux_abi::sockets::{MessageFlags, sol};
+use linux_abi::{Errno, SysResult};
+
+use super::{Datagram, Failure, MAX_DATAGRAM, MAX_ERRORS, OVERHEAD, UdpSocket};
+use crate::Outgoing;
+use crate::common::Shutdown;
+use crate::inet::interfaces;
+use crate::options::Switches;
+
+impl UdpSocket {
+    pub(super) fn stays_inside(&self, ip: IpAddr) -> bool {
+        let interfaces = &self.common.network.interfaces;
+        interfaces.is_local(ip) || ip.is_multicast() || interfaces.is_broadcast(ip)
+    }
+
+    pub(super) fn check_broadcast(&self, ip: IpAddr) -> SysResult<()> {
+        if self.common.network.interfaces.is_broadcast(ip)
+            && !self.common.options.is_on(Switches::BROADCAST)
+        {
+            return Err(Errno::EACCES);
+        }
+        Ok(())
+    }
+
+    pub(super) fn send_datagram(&self, message: &mut Outgoing<'_>) -> SysResult<usize> {
+        let len = message.source.remaining();
+        if len > MAX_DATAGRAM {
+            return Err(Errno::EMSGSIZE);
+        }
+        if message.flags.contains(MessageFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let remote = match message.name {
+            Some(name) => self.identity.parse_remote(&self.common, name)?,
+            None => self.identity.remote.get().ok_or(Errno::EDESTADDRREQ)?,
+        };
+        if remote.port() == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let remote = SocketAddr::new(interfaces::destination(remote.ip()), remote.port());
+        self.common.take_error()?;
+        if self.common.shutdown().contains(Shutdown::SEND) {
+            return Err(Errno::EPIPE);
+        }
+        self.check_broadcast(remote.ip())?;
+        self.autobind(message.caller)?;
+        let mut data = vec![0; len];
+        if len > 0 && message.source.take(&mut data)? < len {
+            return Err(Errno::EFAULT);
+        }
+        if self.stays_inside(remote.ip()) {
+            self.send_inside(remote, data);
+        } else {
+            self.send_outside(remote, data)?;
+        }
+        Ok(len)
+    }
+
+    fn send_inside(&self, remote: SocketAddr, data: Vec<u8>) {
+        let port = self.identity.local.get().map_or(0, |local| local.port());
+        let own = self.identity.local.get().map(|local| local.ip());
+        let source = own.filter(|ip| !ip.is_unspecified() && !ip.is_multicast());
+        let source = source.unwrap_or_else(|| interfaces::source_for(remote.ip()));
+        let from = SocketAddr::new(source, port);
+        let network = &self.common.network;
+        if remote.ip().is_multicast() || network.interfaces.is_broadcast(remote.ip()) {
+            self.send_to_many(from, remote, &data);
+            return;
+        }
+        match find_receiver(network.udp_ports.find_all(remote.ip(), remote.port()), from) {
+            Some(receiver) => {
+                receiver.accept_datagram(Datagram {
+                    data,
+                    from,
+                    to: remote.ip(),
+                    time: real_time(),
+                });
+            }
+            None => self.note_failure(remote, data),
+        }
+    }
+
+    fn send_to_many(&self, from: SocketAddr, remote: SocketAddr, data: &[u8]) {
+        let is_group = remote.ip().is_multicast();
+        let (level, name) = if remote.is_ipv4() {
+            (sol::IP, ip::MULTICAST_LOOP)
+        } else {
+            (sol::IPV6, ipv6::MULTICAST_LOOP)
+        };
+        if is_group && self.identity.options.number(level, name) == 0 {
+            return;
+        }
+        for receiver in self.common.network.udp_ports.receivers(remote.port()) {
+            let bound = receiver.identity.local.get().map(|local| local.ip());
+            let is_bound_there = bound.is_some_and(|ip| {
+                ip == remote.ip() || (ip.is_unspecified() && (ip.is_ipv6() || remote.is_ipv4()))
+            });
+            let is_member = !is_group || receiver.groups.borrow().contains(&remote.ip());
+            if is_bound_there && is_member && receiver.hears(from) {
+                let data = data.to_vec();
+                receiver.accept_datagram(Datagram {
+                    data,
+                    from,
+                    to: remote.ip(),
+                    time: real_time(),
+                });
+            }
+        }
+    }
+
+    /// Whether this socket is connected to nobody else.
+    fn hears(&self, from: SocketAddr) -> bool {
+        self.identity.remote.get().is_none_or(|remote| remote == from)
+    }
+
+    /// Puts a datagram into the queue, or drops it if that is full.
+    pub(super) fn accept_datagram(&self, datagram: Datagram) {
+        {
+            let mut inbox = self.inbox.borrow_mut();
+            let charge = datagram.data.len() + OVERHEAD;
+            if inbox.n_charged + charge > self.common.options.receive_buffer.get() {
+                return;
+            }
+            if inbox.datagrams.try_reserve(1).is_err() {
+                return;
+            }
+            inbox.n_charged += charge;
+            inbox.datagrams.push_back(datagram);
+        }
+        self.common.queue.wake(PollEvents::READABLE);
+    }
+
+    /// Nobody receives at `remote`. A network would say so by ICMP, which those hear who are
+    /// connected or have asked for errors.
+    fn note_failure(&self, remote: SocketAddr, data: Vec<u8>) {
+        let (level, name) =
+            if remote.is_ipv4() { (sol::IP, ip::RECVERR) } else { (sol::IPV6, ipv6::RECVERR) };
+        let wants_errors = self.identity.options.is_on(level, name);
+        let errno = Errno::ECONNREFUSED;
+        if wants_errors {
+            let mut failures = self.failures.borrow_mut();
+            if failures.len() < MAX_ERRORS {
+                failures.push_back(Failure { errno, data, to: remote });
+            }
+        }
+        if wants_errors || self.identity.remote.get() == Some(remote) {
+            self.common.set_error(errno);
+        }
+    }
+}
+
+/// Of those who are bound to a destination, who gets a datagram: one that is connected to the
+/// sender before one that is not, and an exact address before any.
+fn find_receiver(bound: Vec<(u32, Rc<UdpSocket>)>, from: SocketAddr) -> Option<Rc<UdpSocket>> {
+    let score = |(score, socket): &(u32, Rc<UdpSocket>)| {
+        score + if socket.identity.remote.get() == Some(from) { 4 } else { 0 }
+    };
+    let hearing = bound.into_iter().filter(|(_, socket)| socket.hears(from));
+    hearing.max_by_key(score).map(|(_, socket)| socket)
+}

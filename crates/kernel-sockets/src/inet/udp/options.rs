@@ -1,0 +1,171 @@
+//! Options, requests and control messages that are special to UDP.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use kernel_core::memory::UserPtr;
+use kernel_files::Ioctl;
+use linux_abi::sockets::inet::{ip, ipv6};
+use linux_abi::sockets::{af, sioc, so, sol};
+use linux_abi::time::{Timespec, Timeval};
+use linux_abi::{Errno, SysResult};
+
+use super::{Datagram, Failure, MAX_GROUPS, UdpSocket};
+use crate::inet::{address, requests};
+use crate::message::RawControl;
+use crate::options::{self, Switches, bytes_of, int_bytes};
+use crate::{Caller, Common, Control, SocketOps};
+
+/// `SO_EE_ORIGIN_ICMP`, and the ICMP type and code of an unreachable port.
+const ORIGIN_ICMP: u8 = 2;
+const ORIGIN_ICMP6: u8 = 3;
+
+/// Reads an option.
+pub(super) fn get(socket: &UdpSocket, level: i32, name: i32) -> SysResult<Vec<u8>> {
+    match (level, name) {
+        (sol::SOCKET, so::PEERNAME) => socket.peer_name().map(|name| name.to_vec()),
+        (sol::SOCKET, _) => options::get(&socket.common, name),
+        _ => requests::get_option(&socket.common, &socket.identity, level, name),
+    }
+}
+
+/// Sets an option.
+pub(super) fn set(
+    socket: &UdpSocket,
+    caller: &dyn Caller,
+    level: i32,
+    name: i32,
+    value: &[u8],
+) -> SysResult<()> {
+    match (level, name) {
+        (sol::SOCKET, _) => options::set(&socket.common, caller, name, value),
+        (sol::IP, ip::ADD_MEMBERSHIP) => join(socket, v4_group(value)?),
+        (sol::IP, ip::DROP_MEMBERSHIP) => leave(socket, v4_group(value)?),
+        (sol::IPV6, ipv6::JOIN_GROUP) => join(socket, v6_group(value)?),
+        (sol::IPV6, ipv6::LEAVE_GROUP) => leave(socket, v6_group(value)?),
+        (sol::IP | sol::IPV6, ip::MCAST_JOIN_GROUP) => join(socket, any_group(value)?),
+        (sol::IP | sol::IPV6, ip::MCAST_LEAVE_GROUP) => leave(socket, any_group(value)?),
+        _ => requests::set_option(&socket.common, &socket.identity, caller, level, name, value),
+    }
+}
+
+/// The group in a `struct ip_mreq` or `struct ip_mreqn`.
+fn v4_group(value: &[u8]) -> SysResult<IpAddr> {
+    let ip: [u8; 4] = *value.first_chunk().filter(|_| value.len() >= 8).ok_or(Errno::EINVAL)?;
+    Ok(Ipv4Addr::from(ip).into())
+}
+
+/// The group in a `struct ipv6_mreq`.
+fn v6_group(value: &[u8]) -> SysResult<IpAddr> {
+    let ip: [u8; 16] = *value.first_chunk().filter(|_| value.len() >= 20).ok_or(Errno::EINVAL)?;
+    Ok(Ipv6Addr::from(ip).to_canonical())
+}
+
+/// The group in a `struct group_req`.
+fn any_group(value: &[u8]) -> SysResult<IpAddr> {
+    let name = value.get(8..).ok_or(Errno::EINVAL)?;
+    address::parse(name).map(|address| address.ip())
+}
+
+fn join(socket: &UdpSocket, group: IpAddr) -> SysResult<()> {
+    if !group.is_multicast() {
+        return Err(Errno::EINVAL);
+    }
+    let mut groups = socket.groups.borrow_mut();
+    if groups.contains(&group) {
+        return Err(Errno::EADDRINUSE);
+    }
+    if groups.len() >= MAX_GROUPS {
+        return Err(Errno::ENOBUFS);
+    }
+    groups.push(group);
+    Ok(())
+}
+
+fn leave(socket: &UdpSocket, group: IpAddr) -> SysResult<()> {
+    let mut groups = socket.groups.borrow_mut();
+    let place = groups.iter().position(|&own| own == group).ok_or(Errno::EADDRNOTAVAIL)?;
+    groups.remove(place);
+    Ok(())
+}
+
+/// Answers an `ioctl`.
+pub(super) fn ioctl(socket: &UdpSocket, ioctl: &Ioctl<'_>) -> SysResult<u64> {
+    let number = match ioctl.command {
+        sioc::SIOCINQ => socket.inbox.borrow().datagrams.front().map_or(0, |one| one.data.len()),
+        sioc::SIOCOUTQ => 0,
+        _ => return requests::ioctl(&socket.common, ioctl),
+    };
+    let number = i32::try_from(number).unwrap_or(i32::MAX);
+    UserPtr::new(ioctl.argument).write(ioctl.memory, &number)?;
+    Ok(0)
+}
+
+fn raw(level: i32, kind: i32, data: Vec<u8>) -> Control {
+    Control::Raw(RawControl { level, kind, data })
+}
+
+/// What a receiver has asked to be told about each datagram.
+pub(super) fn control_of(socket: &UdpSocket, datagram: &Datagram) -> Vec<Control> {
+    let mut control = Vec::new();
+    timestamps(&socket.common, datagram.time, &mut control);
+    let options = &socket.identity.options;
+    let interface = 1_u32.to_ne_bytes();
+    if let IpAddr::V4(to) = datagram.to {
+        if options.is_on(sol::IP, ip::PKTINFO) {
+            let info = [&interface[..], &to.octets(), &to.octets()].concat();
+            control.push(raw(sol::IP, ip::PKTINFO, info));
+        }
+        if options.is_on(sol::IP, ip::RECVTTL) {
+            control.push(raw(sol::IP, ip::TTL, int_bytes(64)));
+        }
+        if options.is_on(sol::IP, ip::RECVTOS) {
+            control.push(raw(sol::IP, ip::TOS, vec![0]));
+        }
+        if options.is_on(sol::IP, ip::RECVORIGDSTADDR) {
+            let port = socket.identity.local.get().map_or(0, |local| local.port());
+            let name = address::encode(af::INET, (datagram.to, port).into());
+            control.push(raw(sol::IP, ip::RECVORIGDSTADDR, name.to_vec()));
+        }
+    }
+    if socket.common.domain == af::INET6 {
+        if options.is_on(sol::IPV6, ipv6::RECVPKTINFO) {
+            let info = [&address::v6_of(datagram.to).octets()[..], &interface].concat();
+            control.push(raw(sol::IPV6, ipv6::PKTINFO, info));
+        }
+        if options.is_on(sol::IPV6, ipv6::RECVHOPLIMIT) {
+            control.push(raw(sol::IPV6, ipv6::HOPLIMIT, int_bytes(64)));
+        }
+        if options.is_on(sol::IPV6, ipv6::RECVTCLASS) {
+            control.push(raw(sol::IPV6, ipv6::TCLASS, int_bytes(0)));
+        }
+    }
+    control
+}
+
+/// `SO_TIMESTAMP` and its relatives.
+fn timestamps(common: &Common, time: u64, control: &mut Vec<Control>) {
+    let options = &common.options;
+    let is_new = options.is_on(Switches::TIMESTAMP_NEW);
+    if options.is_on(Switches::TIMESTAMPNS) {
+        let kind = if is_new { so::TIMESTAMPNS_NEW } else { so::TIMESTAMPNS };
+        control.push(raw(sol::SOCKET, kind, bytes_of(&Timespec::from_nanos(time))));
+    } else if options.is_on(Switches::TIMESTAMP) {
+        let kind = if is_new { so::TIMESTAMP_NEW } else { so::TIMESTAMP };
+        control.push(raw(sol::SOCKET, kind, bytes_of(&Timeval::from_nanos(time))));
+    }
+}
+
+/// A `struct sock_extended_err`, and who sent the error.
+pub(super) fn failure_control(common: &Common, failure: &Failure) -> Control {
+    let is_v4 = failure.to.is_ipv4();
+    let mut data = u32::from(failure.errno.code()).to_ne_bytes().to_vec();
+    data.extend(if is_v4 { [ORIGIN_ICMP, 3, 3, 0] } else { [ORIGIN_ICMP6, 1, 4, 0] });
+    data.extend([0; 8]);
+    let family = if is_v4 { af::INET } else { af::INET6 };
+    data.extend_from_slice(&address::encode(family, (failure.to.ip(), 0).into()));
+    if is_v4 && common.domain == af::INET {
+        raw(sol::IP, ip::RECVERR, data)
+    } else {
+        raw(sol::IPV6, ipv6::RECVERR, data)
+    }
+}
