@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 /// To the kernel process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
+    /// The kernel process's users are mapped: it may begin.
+    Begin,
     /// Send the guest a signal.
     Signal(u8),
     /// End everything.

@@ -39,7 +39,12 @@ pub fn capabilities() -> CapabilityReport {
 
 /// Is the kernel process, to the end of the sandbox. Never returns.
 pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream) -> ! {
-    let code = match Sandbox::start(spec, streams, &starter) {
+    let mut orders = BufReader::new(&starter);
+    let started = match control::receive(&mut orders) {
+        Ok(Some(Order::Begin)) => Sandbox::start(spec, streams, &starter),
+        _ => std::process::exit(1), // the starter is gone
+    };
+    let code = match started {
         Ok(sandbox) => {
             let ended = sandbox.serve(&starter);
             match control::send(&starter, &ended) {
@@ -85,6 +90,9 @@ struct Sandbox {
 impl Sandbox {
     fn start(spec: &SandboxSpec, streams: Streams, starter: &UnixStream) -> Result<Self, Refusal> {
         const SIGCHLD: u8 = 17;
+        host_sys::die_with_parent().map_err(io_step("die with the starter"))?;
+        // Before the zygote starts, so that no guest process ever has more than this one.
+        host_sys::drop_privileges().map_err(io_step("drop privileges"))?;
         let children = SignalDescriptor::new(&[SIGCHLD]).map_err(io_step("watch processes"))?;
         children.set_nonblocking().map_err(io_step("watch processes"))?;
         let host_events = HostEvents::new().map_err(kernel_step("watch the host"))?;
@@ -158,6 +166,7 @@ impl Sandbox {
     fn obey(&self, orders: &mut BufReader<&UnixStream>) {
         loop {
             match control::receive::<Order>(orders) {
+                Ok(Some(Order::Begin)) => {}
                 Ok(Some(Order::Signal(number))) => self.signal(number),
                 Ok(Some(Order::Kill)) | Ok(None) => {
                     self.ended_because.set(Some(Ending::Killed));

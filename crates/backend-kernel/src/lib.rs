@@ -11,6 +11,7 @@ mod engine;
 mod first_program;
 mod kernel_process;
 mod machine;
+mod namespaces;
 mod sandbox_handle;
 mod signals;
 mod staging;

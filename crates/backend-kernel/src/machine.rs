@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use channel_abi::layout::MAX_THREADS;
 use channel_abi::request::{self, action};
 use channel_abi::{ids, state};
-use host_sys::{HostStatus, errno_of};
+use host_sys::{HostStatus, OuterPid, errno_of};
 use kernel_core::memory::UserMemory;
 use kernel_files::MappedFile;
 use kernel_tasks::machine::{Ids, Image, Start};
@@ -154,11 +154,11 @@ impl Machine for GuestMachine {
     }
 
     fn process_cpu_time(&self) -> (u64, u64) {
-        self.place.space.host.pid().map_or((0, 0), host_sys::process_cpu_time)
+        self.place.space.host.outer_pid().map_or((0, 0), OuterPid::cpu_time)
     }
 
     fn resident_bytes(&self) -> u64 {
-        self.place.space.host.pid().map_or(0, host_sys::resident_bytes)
+        self.place.space.host.outer_pid().map_or(0, OuterPid::resident_bytes)
     }
 
     fn publish_ids(&self, who: Ids) {
@@ -244,11 +244,11 @@ impl Machine for GuestMachine {
     }
 
     fn maps_text(&self) -> Vec<u8> {
-        self.place.space.host.pid().map(host_sys::maps_text).unwrap_or_default()
+        self.place.space.host.outer_pid().map(|pid| pid.text("maps")).unwrap_or_default()
     }
 
     fn smaps_text(&self) -> Vec<u8> {
-        self.place.space.host.pid().map(host_sys::smaps_text).unwrap_or_default()
+        self.place.space.host.outer_pid().map(|pid| pid.text("smaps")).unwrap_or_default()
     }
 }
 

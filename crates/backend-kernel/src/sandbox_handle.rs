@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use host_sys::{Forked, fork};
+use host_sys::{Forked, Namespace, map_users};
 use linux_abi::Errno;
 use sandbox::{
     Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
@@ -14,7 +14,7 @@ use sandbox::{
 use sandbox_spec::SandboxSpec;
 
 use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
-use crate::{NAME, kernel_process};
+use crate::{NAME, kernel_process, namespaces};
 
 /// Starts a kernel process, and waits until it has loaded the program.
 pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
@@ -31,13 +31,18 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     }
     let host = |step| move |cause| StartError::Host { step, cause };
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
-    let pid = match fork().map_err(host("start the kernel process"))? {
+    let (forked, namespaces) = namespaces::fork(spec).map_err(host("start the kernel process"))?;
+    let pid = match forked {
         Forked::Parent(pid) => pid,
         Forked::Child => {
             drop(ours);
             kernel_process::run(spec, streams, theirs);
         }
     };
+    if namespaces.contains(&Namespace::User) {
+        map_users(pid).map_err(host("map users"))?;
+    }
+    control::send(&ours, &Order::Begin).map_err(host("start the kernel process"))?;
     drop(theirs);
     drop(streams);
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;

@@ -7,6 +7,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use host_sys::OuterPid;
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -23,6 +24,7 @@ const PAGE: u64 = 4096;
 pub struct HostProcess {
     socket: OwnedFd,
     pid: Cell<Option<Pid>>,
+    outer_pid: Cell<Option<OuterPid>>,
 }
 
 /// Makes the two ends of a socket to a shim: ours, which learns who writes, and theirs.
@@ -56,7 +58,7 @@ pub fn send(socket: BorrowedFd<'_>, words: [u64; 2], fds: &[BorrowedFd<'_>]) -> 
 impl HostProcess {
     /// The process at the other end of this socket. It says hello when it starts.
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, pid: Cell::new(None) }
+        Self { socket, pid: Cell::new(None), outer_pid: Cell::new(None) }
     }
 
     /// Sends two words and descriptors to its shim.
@@ -85,6 +87,14 @@ impl HostProcess {
             RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
             _ => None,
         })
+    }
+
+    /// The process as `/proc` knows it.
+    pub fn outer_pid(&self) -> Option<OuterPid> {
+        if self.outer_pid.get().is_none() {
+            self.outer_pid.set(self.pid().and_then(OuterPid::of));
+        }
+        self.outer_pid.get()
     }
 
     /// Ends the process. Without effect if it has not started: its socket is closed with this

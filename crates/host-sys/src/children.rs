@@ -1,6 +1,10 @@
 //! Child processes: their end, their times, their memory.
 
-use rustix::process::{Pid, WaitOptions};
+#![expect(unsafe_code, reason = "clocks of other threads are not wrapped by rustix")]
+
+use std::os::fd::AsRawFd;
+
+use rustix::process::{Pid, PidfdFlags, WaitOptions};
 
 /// How a child process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,40 +25,61 @@ pub fn reap_child() -> Option<(Pid, HostStatus)> {
     Some((pid, status))
 }
 
-/// User and system CPU time of a process, in nanoseconds; zero once it is gone.
-pub fn process_cpu_time(pid: Pid) -> (u64, u64) {
-    stat_times(&format!("/proc/{}/stat", pid.as_raw_nonzero()))
+/// A process as `/proc` knows it. That may be by another number than ours, because `/proc` is
+/// the host's and this process may be in a pid namespace of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OuterPid(u32);
+
+impl OuterPid {
+    /// The number by which `/proc` knows a process that has not been reaped.
+    pub fn of(pid: Pid) -> Option<Self> {
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let path = format!("/proc/self/fdinfo/{}", handle.as_raw_fd());
+        let text = std::fs::read_to_string(path).ok()?;
+        let number = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+        number.trim().parse().ok().map(Self)
+    }
+
+    /// User and system CPU time in nanoseconds; zero once it is gone.
+    pub fn cpu_time(self) -> (u64, u64) {
+        const NANOS_PER_TICK: u64 = 10_000_000;
+        let text = self.text("stat");
+        let text = String::from_utf8_lossy(&text);
+        // The name, in parentheses, may hold anything; the numbers follow the last one.
+        let mut fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11);
+        let mut next = || fields.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        let (user, system): (u64, u64) = (next(), next());
+        (user * NANOS_PER_TICK, system * NANOS_PER_TICK)
+    }
+
+    /// Resident memory in bytes; zero once it is gone.
+    pub fn resident_bytes(self) -> u64 {
+        const PAGE: u64 = 4096;
+        let text = self.text("statm");
+        let text = String::from_utf8_lossy(&text);
+        let pages: u64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        pages * PAGE
+    }
+
+    /// A file of `/proc/<pid>`, such as `maps`; empty once the process is gone.
+    pub fn text(self, file: &str) -> Vec<u8> {
+        std::fs::read(format!("/proc/{}/{file}", self.0)).unwrap_or_default()
+    }
 }
 
-/// User and system CPU time of a thread, in nanoseconds; zero once it is gone.
+/// CPU time of a thread of any process in nanoseconds, all of it counted as user time; zero once
+/// it is gone.
 pub fn thread_cpu_time(tid: u32) -> (u64, u64) {
-    stat_times(&format!("/proc/{tid}/task/{tid}/stat"))
-}
-
-fn stat_times(path: &str) -> (u64, u64) {
-    const NANOS_PER_TICK: u64 = 10_000_000;
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    // The name, in parentheses, may hold anything; the numbers follow the last one.
-    let mut fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11);
-    let mut next = || fields.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-    let (user, system): (u64, u64) = (next(), next());
-    (user * NANOS_PER_TICK, system * NANOS_PER_TICK)
-}
-
-/// Resident memory of a process in bytes; zero once it is gone.
-pub fn resident_bytes(pid: Pid) -> u64 {
-    let path = format!("/proc/{}/statm", pid.as_raw_nonzero());
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let pages: u64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-    pages * 4096
-}
-
-/// The mappings of a process as the host tells them.
-pub fn maps_text(pid: Pid) -> Vec<u8> {
-    std::fs::read(format!("/proc/{}/maps", pid.as_raw_nonzero())).unwrap_or_default()
-}
-
-/// The mappings of a process with their sizes, as the host tells them.
-pub fn smaps_text(pid: Pid) -> Vec<u8> {
-    std::fs::read(format!("/proc/{}/smaps", pid.as_raw_nonzero())).unwrap_or_default()
+    /// `CPUCLOCK_SCHED | CPUCLOCK_PERTHREAD_MASK`.
+    const THREAD_CLOCK: i32 = 6;
+    let Ok(tid) = i32::try_from(tid) else { return (0, 0) };
+    let clock = (!tid << 3) | THREAD_CLOCK;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the structure that it is given.
+    let failed = unsafe { libc::clock_gettime(clock, &mut time) };
+    if failed != 0 {
+        return (0, 0);
+    }
+    let nanos = time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned();
+    (nanos, 0)
 }

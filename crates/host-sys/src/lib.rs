@@ -9,16 +9,15 @@ mod errno;
 mod features;
 mod fork;
 mod namespaces;
+mod privileges;
 mod signal_descriptor;
 
-pub use children::{
-    HostStatus, maps_text, process_cpu_time, reap_child, resident_bytes, smaps_text,
-    thread_cpu_time,
-};
+pub use children::{HostStatus, OuterPid, reap_child, thread_cpu_time};
 pub use cpu::{RunDelay, current_cpu, ticks, ticks_per_microsecond};
 pub use errno::errno_of;
 pub use features::{landlock_abi, seccomp_trap_available};
-pub use fork::{Forked, fork};
+pub use fork::{Forked, fork_into, map_users};
 pub use namespaces::{Namespace, enter_new_namespaces};
+pub use privileges::{die_with_parent, drop_privileges};
 pub use rustix;
 pub use signal_descriptor::SignalDescriptor;
