@@ -25,6 +25,11 @@ use crate::terminal_jobs::TerminalJobs;
 use crate::thread::{Attributes, ThreadParts};
 use crate::{Machine, Process, ProcessGroup, Session, Thread};
 
+/// The release that `uname` shows: that of a Linux with the calls that we have.
+pub const RELEASE: &str = "6.6.0-belljar";
+/// The version that `uname` shows.
+pub const VERSION: &str = "#1 SMP PREEMPT_DYNAMIC";
+
 /// What a sandbox's kernel is told at its start.
 #[derive(Clone, Debug)]
 pub struct KernelOptions {
@@ -32,11 +37,13 @@ pub struct KernelOptions {
     pub hostname: Vec<u8>,
     /// How many threads, in all processes together, may live at a time.
     pub max_tasks: u32,
+    /// How much memory guests are told that there is, in bytes; the host's if `None`.
+    pub memory_limit: Option<u64>,
 }
 
 impl Default for KernelOptions {
     fn default() -> Self {
-        Self { hostname: b"belljar".to_vec(), max_tasks: 4096 }
+        Self { hostname: b"belljar".to_vec(), max_tasks: 4096, memory_limit: None }
     }
 }
 
@@ -65,6 +72,7 @@ pub struct Kernel {
     hostname: RefCell<Vec<u8>>,
     domainname: RefCell<Vec<u8>>,
     max_tasks: u32,
+    memory_limit: Option<u64>,
     n_tasks: Cell<u32>,
     n_forks: Cell<u64>,
     /// The parent of orphans. It has no thread: the kernel itself plays it, and forgets its
@@ -100,6 +108,7 @@ impl Kernel {
             hostname: RefCell::new(options.hostname),
             domainname: RefCell::new(b"(none)".to_vec()),
             max_tasks: options.max_tasks,
+            memory_limit: options.memory_limit,
             n_tasks: Cell::new(0),
             n_forks: Cell::new(0),
             init: RefCell::default(),
@@ -216,6 +225,11 @@ impl Kernel {
     /// How many threads may live at a time.
     pub fn max_tasks(&self) -> u32 {
         self.max_tasks
+    }
+
+    /// How much memory guests are told that there is, if it is not the host's.
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.memory_limit
     }
 
     /// The name that `uname` shows.
