@@ -99,6 +99,7 @@ impl Sandbox {
         let options = KernelOptions {
             hostname: spec.hostname.as_bytes().to_vec(),
             max_tasks: spec.limits.processes.unwrap_or(MOST_TASKS).min(MOST_TASKS),
+            memory_limit: spec.limits.memory.map(|size| size.0),
         };
         let kernel = Kernel::new(options, host_events).map_err(kernel_step("make the kernel"))?;
         let engine = new_engine(&kernel, tracer(spec)?)?;
