@@ -7,6 +7,8 @@ mod futex;
 mod pipe;
 mod poll;
 mod select;
+#[cfg(test)]
+mod tests;
 mod timerfd;
 mod wait_arguments;
 

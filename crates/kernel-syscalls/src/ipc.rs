@@ -6,6 +6,8 @@ mod msgctl;
 mod semaphores;
 mod semctl;
 mod shared_memory;
+#[cfg(test)]
+mod tests;
 
 use linux_abi::{Errno, SysResult};
 
