@@ -22,12 +22,13 @@ use linux_abi::SysResult;
 use linux_abi::signals::Signal;
 use linux_abi::terminals::{InputModes, LocalModes, Termios, cc};
 
+use echo::Echo;
 use queue::InputQueue;
 
 /// The most that waits for a reader, the byte that ends a line included (Linux: `N_TTY_BUF_SIZE`).
 pub const INPUT_LIMIT: usize = 4096;
 
-/// The most echo that waits for output to go on.
+/// How many pieces of echo wait for output to go on.
 const ECHO_LIMIT: usize = 4096;
 
 /// A key that makes a signal was pressed.
@@ -37,6 +38,15 @@ pub struct SignalKey {
     pub signal: Signal,
     /// Whether output that waits is thrown away (input has been).
     pub flush: bool,
+}
+
+/// What the terminal has to do after a byte was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// A key that makes a signal: send it.
+    Signal(SignalKey),
+    /// Output goes on: put out the echo that waits, before the next byte.
+    Start,
 }
 
 /// Why output is held.
@@ -52,8 +62,8 @@ struct Flow {
 pub struct Discipline {
     termios: Termios,
     input: InputQueue,
-    /// Echo that has been processed and waits to be put out.
-    echo: VecDeque<u8>,
+    /// Echo that waits to be put out.
+    echo: VecDeque<Echo>,
     /// Where the cursor is, as far as output tells.
     column: usize,
     /// Where the cursor was when the current line began.
@@ -178,17 +188,6 @@ impl Discipline {
         }
     }
 
-    /// Takes up to `max` bytes of echo, to be put out before any other output.
-    pub fn take_echo(&mut self, max: usize) -> Vec<u8> {
-        let n = self.echo.len().min(max);
-        self.echo.drain(..n).collect()
-    }
-
-    /// Whether echo waits.
-    pub fn has_echo(&self) -> bool {
-        !self.echo.is_empty()
-    }
-
     fn has_local(&self, modes: LocalModes) -> bool {
         self.termios.local().contains(modes)
     }
@@ -205,6 +204,22 @@ impl Discipline {
     /// Whether `byte` continues a UTF-8 character, so that it takes no column.
     fn is_continuation(&self, byte: u8) -> bool {
         byte & 0xc0 == 0x80 && self.has_input(InputModes::IUTF8)
+    }
+}
+
+/// Lower case, as Linux sees it: in Latin-1.
+fn to_lower(byte: u8) -> u8 {
+    match byte {
+        b'A'..=b'Z' | 0xc0..=0xd6 | 0xd8..=0xde => byte + 0x20,
+        _ => byte,
+    }
+}
+
+/// Upper case, as Linux sees it: in Latin-1, though two letters there have none.
+fn to_upper(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' | 0xdf..=0xf6 | 0xf8..=0xff => byte - 0x20,
+        _ => byte,
     }
 }
 

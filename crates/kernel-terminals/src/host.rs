@@ -140,6 +140,9 @@ impl Driver for HostLine {
     }
 
     fn put(&self, bytes: &[u8]) -> SysResult<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         self.output.borrow_mut().extend(bytes);
         self.write_host()
     }

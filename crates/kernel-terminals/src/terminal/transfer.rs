@@ -7,7 +7,7 @@ use linux_abi::terminals::cc;
 use linux_abi::{Errno, SysResult};
 
 use super::{BACKLOG_LIMIT, Terminal};
-use crate::discipline::SignalKey;
+use crate::discipline::Reaction;
 
 /// How much of a write is processed at a time.
 const WRITE_CHUNK: usize = 4096;
@@ -32,29 +32,44 @@ impl Terminal {
 
     /// Brings typed bytes through the line discipline as far as it has room.
     pub(super) fn process_input(&self) {
-        while let Some((key, was_stopped)) = self.process_until_key() {
+        let had_room = self.write_room() > 0;
+        // Echo on its way to the screen, which a signal key behind it still throws away.
+        let mut screen = Vec::new();
+        while let Some((reaction, was_stopped)) = self.process_until_reaction() {
             self.tell_flow(was_stopped);
-            if let Some(key) = key {
-                self.press(key);
+            match reaction {
+                Some(Reaction::Signal(key)) => {
+                    if key.flush {
+                        screen.clear();
+                    }
+                    self.press(key);
+                }
+                Some(Reaction::Start) => screen.extend(self.take_echo(screen.len())),
+                None => {}
             }
         }
-        self.put_echo();
+        screen.extend(self.take_echo(screen.len()));
+        // A driver that fails is about to hang up; there is nobody to tell here.
+        let _ = self.driver.put(&screen);
+        if !had_room && self.write_room() > 0 {
+            self.queue.wake(PollEvents::WRITABLE);
+        }
         if self.discipline.borrow().readable() > 0 {
             self.queue.wake(PollEvents::READABLE);
         }
     }
 
-    /// Goes on until a byte needs something done outside: a signal, or a change of flow. Returns
-    /// the signal, if it was one, and whether output was held before the byte.
-    fn process_until_key(&self) -> Option<(Option<SignalKey>, bool)> {
+    /// Goes on until a byte needs something done outside. Returns what, and whether output was
+    /// held before the byte.
+    fn process_until_reaction(&self) -> Option<(Option<Reaction>, bool)> {
         let mut discipline = self.discipline.borrow_mut();
         let mut backlog = self.backlog.borrow_mut();
         while discipline.has_room() {
             let byte = backlog.pop_front()?;
             let was_stopped = discipline.is_stopped();
-            let key = discipline.receive(byte);
-            if key.is_some() || discipline.is_stopped() != was_stopped {
-                return Some((key, was_stopped));
+            let reaction = discipline.receive(byte);
+            if reaction.is_some() || discipline.is_stopped() != was_stopped {
+                return Some((reaction, was_stopped));
             }
         }
         None
@@ -62,14 +77,17 @@ impl Terminal {
 
     /// Puts out the echo that waits, as far as there is room.
     pub(super) fn put_echo(&self) {
+        // As above.
+        let _ = self.driver.put(&self.take_echo(0));
+    }
+
+    /// Takes the echo that may be put out now, with `n_taken` bytes on their way already.
+    fn take_echo(&self, n_taken: usize) -> Vec<u8> {
         let mut discipline = self.discipline.borrow_mut();
         if discipline.is_stopped() || !discipline.has_echo() {
-            return;
+            return Vec::new();
         }
-        let bytes = discipline.take_echo(self.driver.room());
-        drop(discipline);
-        // A driver that fails is about to hang up; there is nobody to tell here.
-        let _ = self.driver.put(&bytes);
+        discipline.take_echo(self.driver.room().saturating_sub(n_taken))
     }
 
     /// A read begins: the time that `VTIME` allows starts anew.
