@@ -50,23 +50,30 @@ impl Inode for AnonymousInode {
     }
 }
 
+/// The mount that no path leads to.
+fn nowhere() -> Rc<Mount> {
+    thread_local! {
+        static NOWHERE: Rc<Mount> =
+            Mount::of(Tmpfs::new(Limits::default(), 0o500, 0, 0), b"none", MountFlags::empty());
+    }
+    NOWHERE.with(Rc::clone)
+}
+
+/// A place for a file that no path leads to; `/proc/self/fd` shows it as `name`.
+pub fn detached(name: &[u8], inode: Rc<dyn Inode>) -> Location {
+    Location { mount: nowhere(), dentry: Dentry::detached(name, inode) }
+}
+
 /// Where an open file is: where it was found, or a place of its own that no path leads to.
 pub fn location_of(file: &Rc<OpenFile>) -> Location {
-    thread_local! {
-        static NOWHERE: Rc<Mount> = {
-            Mount::of(Tmpfs::new(Limits::default(), 0o500, 0, 0), b"none", MountFlags::empty())
-        };
-    }
     if let Some(location) = file.location() {
         return location.clone();
     }
-    let name = file.ops().describe();
     let inode: Rc<dyn Inode> = match file.ops().inode() {
         Some(inode) => Rc::clone(inode),
         None => {
             Rc::new(AnonymousInode { file: Rc::clone(file), attachments: Attachments::default() })
         }
     };
-    let dentry = Dentry::detached(name.as_bytes(), inode);
-    Location { mount: NOWHERE.with(Rc::clone), dentry }
+    detached(file.ops().describe().as_bytes(), inode)
 }

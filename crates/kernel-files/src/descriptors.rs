@@ -1,10 +1,11 @@
 //! The descriptor table of a process.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use linux_abi::{Errno, Fd, SysResult};
 
-use crate::OpenFile;
+use crate::{OpenFile, locks};
 
 /// The highest number of descriptors that any limit may allow (Linux: `fs.nr_open`).
 pub const NR_OPEN: u32 = 1 << 20;
@@ -15,15 +16,45 @@ struct Descriptor {
     close_on_exec: bool,
 }
 
-/// Which open file each descriptor names. Cloning copies the table, as `fork` does.
-#[derive(Clone, Default)]
+/// Which open file each descriptor names. Cloning copies the table, as `fork` does; the copy has
+/// an id of its own.
 pub struct FdTable {
     entries: Vec<Option<Descriptor>>,
     /// No free number is below this one.
     lowest_free: usize,
+    /// Owns the record locks that were set through this table.
+    id: u64,
+}
+
+impl Default for FdTable {
+    fn default() -> Self {
+        thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
+        let id = NEXT.get();
+        NEXT.set(id + 1);
+        Self { entries: Vec::new(), lowest_free: 0, id }
+    }
+}
+
+impl Clone for FdTable {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), lowest_free: self.lowest_free, ..Self::default() }
+    }
+}
+
+/// What happens to an open file when a descriptor of it is taken out of table `id`: it is flushed,
+/// and the record locks that were set through that table are gone.
+pub fn close(file: &Rc<OpenFile>, id: u64) -> SysResult<()> {
+    let flushed = file.ops().flush(file);
+    locks::descriptor_closed(file, id);
+    flushed
 }
 
 impl FdTable {
+    /// A number that no other table of the sandbox has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The open file behind `fd`; `EBADF` if there is none.
     pub fn get(&self, fd: Fd) -> SysResult<&Rc<OpenFile>> {
         Ok(&self.entry(fd)?.file)

@@ -11,9 +11,12 @@ use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::{Errno, SysResult, WaitResult};
 
+use crate::attachments::Attachments;
 use crate::inode::{Extent, Inode};
+use crate::locks;
 use crate::metadata::{FileKind, Metadata};
 use crate::mount::Location;
+use crate::notify::{self, Event};
 
 /// An `ioctl` on its way to a file.
 pub struct Ioctl<'a> {
@@ -261,6 +264,7 @@ pub struct OpenFile {
     id: u64,
     release_observers: RefCell<Vec<Weak<dyn ReleaseObserver>>>,
     location: Option<Location>,
+    attachments: Attachments,
 }
 
 impl OpenFile {
@@ -284,8 +288,14 @@ impl OpenFile {
             offset: Cell::new(0),
             id,
             location,
+            attachments: Attachments::default(),
             release_observers: RefCell::default(),
         })
+    }
+
+    /// What other parts of the kernel hang on this open file.
+    pub fn attachments(&self) -> &Attachments {
+        &self.attachments
     }
 
     /// Where the file was found; `None` for files without a name.
@@ -432,5 +442,10 @@ impl Drop for OpenFile {
             }
         }
         self.ops.release(self);
+        locks::file_released(self);
+        if !self.flags.get().contains(OpenFlags::PATH) {
+            let writes = self.flags.get().can_write();
+            notify::of_file(self, if writes { Event::CloseWrite } else { Event::CloseNoWrite });
+        }
     }
 }

@@ -1,1 +1,50 @@
 //! Files and file systems: one file per call or small family.
+
+mod access;
+mod caller;
+mod close;
+mod dup;
+mod fcntl;
+mod flock;
+mod getdents;
+mod ioctl;
+mod names;
+mod open;
+mod ownership;
+mod place;
+mod read;
+mod readlink;
+mod seek;
+mod stat;
+mod statfs;
+mod sync;
+mod times;
+mod transfer;
+mod truncate;
+mod write;
+
+pub(crate) use access::{access, faccessat, faccessat2};
+pub(crate) use close::{close, close_range};
+pub(crate) use dup::{dup, dup2, dup3};
+pub(crate) use fcntl::fcntl;
+pub(crate) use flock::flock;
+pub(crate) use getdents::{getdents, getdents64};
+pub(crate) use ioctl::ioctl;
+pub(crate) use names::{
+    link, linkat, mkdir, mkdirat, mknod, mknodat, rename, renameat, renameat2, rmdir, symlink,
+    symlinkat, unlink, unlinkat,
+};
+pub(crate) use open::{creat, open, openat, openat2};
+pub(crate) use ownership::{
+    chmod, chown, fchmod, fchmodat, fchmodat2, fchown, fchownat, lchown, umask,
+};
+pub(crate) use place::{chdir, chroot, fchdir, getcwd};
+pub(crate) use read::{pread64, preadv, preadv2, read, readv};
+pub(crate) use readlink::{readlink, readlinkat};
+pub(crate) use seek::lseek;
+pub(crate) use stat::{fstat, lstat, newfstatat, stat, statx};
+pub(crate) use statfs::{fstatfs, statfs};
+pub(crate) use sync::{fadvise64, fdatasync, fsync, readahead, sync, sync_file_range, syncfs};
+pub(crate) use times::{futimesat, utime, utimensat, utimes};
+pub(crate) use truncate::{fallocate, ftruncate, truncate};
+pub(crate) use write::{pwrite64, pwritev, pwritev2, write, writev};

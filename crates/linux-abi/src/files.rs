@@ -1,5 +1,11 @@
 //! Files: open flags, modes, stat structures, directory entries, locks, ioctl numbers of files.
 
+mod control;
+mod stat;
+
+pub use control::{FileLock, OpenHow, at, fcntl, ioctl, lock, owner};
+pub use stat::{Stat, Statfs, Statx, StatxTimestamp, statx_mask};
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// `struct iovec`, as the guest lays it out.

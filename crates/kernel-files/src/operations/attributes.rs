@@ -10,6 +10,7 @@ use linux_abi::{Errno, SysResult};
 use crate::inode::Inode;
 use crate::metadata::{AttributeChange, FileKind, Ownership, timestamp};
 use crate::mount::Location;
+use crate::notify::{self, Event};
 use crate::permission::{self, Want, is_owner};
 
 /// Changes permission, set-id and sticky bits.
@@ -26,7 +27,9 @@ pub fn change_mode(location: &Location, credentials: &Credentials, bits: u32) ->
     }
     let change =
         AttributeChange { mode: Some(bits), changed: Some(timestamp()), ..Default::default() };
-    inode.set_attributes(&change)
+    inode.set_attributes(&change)?;
+    notify::at(location, Event::Attrib);
+    Ok(())
 }
 
 /// Changes owner and group; `None` leaves one as it is.
@@ -52,7 +55,9 @@ pub fn change_owner(
     if inode.kind() != FileKind::Directory {
         change.mode = without_privileges(now, credentials);
     }
-    inode.set_attributes(&change)
+    inode.set_attributes(&change)?;
+    notify::at(location, Event::Attrib);
+    Ok(())
 }
 
 /// The mode without its set-id bits, if that is another one. A set-group-id bit without the right
@@ -123,7 +128,9 @@ pub fn change_times(
         modified: time(modified),
         changed: Some(now),
         ..Default::default()
-    })
+    })?;
+    notify::at(location, Event::Attrib);
+    Ok(())
 }
 
 /// The checks of `truncate(2)` with a path.
@@ -141,7 +148,11 @@ pub fn check_truncate(location: &Location, credentials: &Credentials) -> SysResu
 /// Changes the length of a regular file; without effect on what has none.
 pub fn truncate_location(location: &Location, size: u64) -> SysResult<()> {
     match location.inode()?.content() {
-        Some(content) => content.truncate(size),
+        Some(content) => {
+            content.truncate(size)?;
+            notify::at(location, Event::Modify);
+            Ok(())
+        }
         None => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use crate::fs_context::Access;
 use crate::inode::{Inode, NewInode, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::Location;
+use crate::notify::{self, Event};
 use crate::permission::{self, Want};
 use crate::walk::{Found, LastLink, resolve};
 
@@ -52,6 +53,8 @@ pub fn create_in(
     let inode = parent.inode()?;
     let new = new_inode(access, &**inode, kind, bits)?;
     let created = inode.directory().ok_or(Errno::ENOTDIR)?.create(name, &new)?;
+    let is_directory = kind.kind() == FileKind::Directory;
+    notify::in_directory(&**inode, Event::Create, name, is_directory);
     let dentry = parent.dentry.adopt(name, Some(created));
     Ok(Location { mount: Rc::clone(&parent.mount), dentry })
 }
@@ -144,6 +147,8 @@ fn add_name(found: &Found, target: &Location) -> SysResult<()> {
     let inode = target.inode()?;
     let parent = found.parent.inode()?;
     parent.directory().ok_or(Errno::ENOTDIR)?.link(name, inode)?;
+    notify::in_directory(&**parent, Event::Create, name, false);
+    notify::of_inode(&**inode, Event::Attrib);
     found.parent.dentry.adopt(name, Some(Rc::clone(inode)));
     Ok(())
 }

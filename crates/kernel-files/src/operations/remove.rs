@@ -8,6 +8,7 @@ use linux_abi::{Errno, SysResult};
 use crate::fs_context::Access;
 use crate::metadata::FileKind;
 use crate::mount::Location;
+use crate::notify::{self, Event};
 use crate::permission::{self, Want, check_sticky};
 use crate::walk::{Last, LastLink, resolve};
 
@@ -28,7 +29,7 @@ pub fn unlink(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<(
     check_not_mounted(&found.parent, target)?;
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.unlink(name)?;
     target.dentry.unlinked();
-    Ok(())
+    tell(&found.parent, target, name, false)
 }
 
 /// Removes an empty directory.
@@ -50,6 +51,22 @@ pub fn rmdir(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.rmdir(name)?;
     target.dentry.unlinked();
     target.dentry.forget_children();
+    tell(&found.parent, target, name, true)
+}
+
+/// Tells those who watch.
+fn tell(parent: &Location, victim: &Location, name: &[u8], is_directory: bool) -> SysResult<()> {
+    if !notify::is_watched() {
+        return Ok(());
+    }
+    let inode = victim.inode()?;
+    if !is_directory {
+        notify::of_inode(&**inode, Event::Attrib);
+    }
+    if is_directory || inode.metadata().is_ok_and(|metadata| metadata.n_links == 0) {
+        notify::of_inode(&**inode, Event::DeleteSelf);
+    }
+    notify::in_directory(&**parent.inode()?, Event::Delete, name, is_directory);
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use crate::fs_context::Access;
 use crate::inode::{Inode, RenameMode};
 use crate::metadata::FileKind;
 use crate::mount::Location;
+use crate::notify::{self, Event};
 use crate::permission::{self, Want};
 use crate::walk::{Found, Last, LastLink, resolve};
 
@@ -67,6 +68,16 @@ pub fn rename(
     let old_directory = old.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?;
     old_directory.rename(old_name, new.parent.inode()?, new_name, mode)?;
     move_dentries(&new, moved, new_name, mode);
+    let moves_directory = is_directory(moved.inode()?);
+    let cookie = notify::next_cookie();
+    notify::in_directory(
+        &**old.parent.inode()?,
+        Event::MovedFrom(cookie),
+        old_name,
+        moves_directory,
+    );
+    notify::in_directory(&**new.parent.inode()?, Event::MovedTo(cookie), new_name, moves_directory);
+    notify::of_inode(&**moved.inode()?, Event::MoveSelf);
     Ok(())
 }
 

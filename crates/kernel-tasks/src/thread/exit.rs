@@ -52,8 +52,9 @@ pub(crate) fn close_if_last(files: &Rc<RefCell<FdTable>>) {
         return;
     }
     let open = files.borrow_mut().remove_all();
+    let id = files.borrow().id();
     for file in open {
         // As `close` at exit: errors of the last write-back have nobody to go to.
-        let _ = file.ops().flush(&file);
+        let _ = kernel_files::descriptors::close(&file, id);
     }
 }

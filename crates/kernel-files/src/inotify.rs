@@ -1,0 +1,267 @@
+//! `inotify`: a queue of events of the files that it watches.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::{Rc, Weak};
+
+use kernel_core::io::Sink;
+use kernel_core::wait::{PollEvents, WaitQueue};
+use linux_abi::files::{OpenFlags, ioctl};
+use linux_abi::{Errno, SysResult};
+
+use crate::inode::Inode;
+use crate::notify::{IS_DIRECTORY, Watchers, count_watch};
+use crate::open_file::{FileOps, Ioctl, OpenFile};
+
+/// How many events wait before they are lost (Linux: `fs.inotify.max_queued_events`).
+const MAX_EVENTS: usize = 16_384;
+/// How many watches one instance may have (Linux: `fs.inotify.max_user_watches`).
+const MAX_WATCHES: usize = 65_536;
+
+const Q_OVERFLOW: u32 = 0x4000;
+const IGNORED: u32 = 0x8000;
+const ALL_EVENTS: u32 = 0xfff;
+const DELETE_SELF: u32 = 0x400;
+const ONESHOT: u32 = 0x8000_0000;
+const MASK_ADD: u32 = 0x2000_0000;
+const MASK_CREATE: u32 = 0x1000_0000;
+
+/// The size of `struct inotify_event` without its name.
+const HEADER: usize = 16;
+
+#[derive(Clone, PartialEq, Eq)]
+struct Record {
+    watch: i32,
+    mask: u32,
+    cookie: u32,
+    name: Box<[u8]>,
+}
+
+impl Record {
+    /// Names are padded so that the next record is aligned.
+    fn padded_name(&self) -> usize {
+        if self.name.is_empty() { 0 } else { (self.name.len() + 1).next_multiple_of(HEADER) }
+    }
+
+    fn size(&self) -> usize {
+        HEADER + self.padded_name()
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let length = u32::try_from(self.padded_name()).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(self.size());
+        bytes.extend_from_slice(&self.watch.to_le_bytes());
+        bytes.extend_from_slice(&self.mask.to_le_bytes());
+        bytes.extend_from_slice(&self.cookie.to_le_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&self.name);
+        bytes.resize(self.size(), 0);
+        bytes
+    }
+}
+
+struct Watch {
+    inode: Rc<dyn Inode>,
+    mask: u32,
+}
+
+#[derive(Default)]
+struct State {
+    watches: BTreeMap<i32, Watch>,
+    last_watch: i32,
+    events: VecDeque<Record>,
+}
+
+/// An inotify instance.
+pub struct Inotify {
+    state: RefCell<State>,
+    queue: WaitQueue,
+    this: Weak<Inotify>,
+}
+
+impl Inotify {
+    /// An instance without watches, as an open file.
+    pub fn open(flags: OpenFlags) -> Rc<OpenFile> {
+        let inotify = Rc::new_cyclic(|this| Self {
+            state: RefCell::default(),
+            queue: WaitQueue::new(),
+            this: this.clone(),
+        });
+        OpenFile::new(inotify, flags & OpenFlags::NONBLOCK)
+    }
+
+    /// Watches a file for the events of `mask`, or changes what is watched. Returns the number of
+    /// the watch.
+    pub fn add(&self, inode: &Rc<dyn Inode>, mask: u32) -> SysResult<i32> {
+        let mut state = self.state.borrow_mut();
+        let wanted = mask & (ALL_EVENTS | ONESHOT);
+        let known = self.find(inode);
+        if let Some((number, watch)) =
+            known.and_then(|number| Some((number, state.watches.get_mut(&number)?)))
+        {
+            if mask & MASK_CREATE != 0 {
+                return Err(Errno::EEXIST);
+            }
+            watch.mask = if mask & MASK_ADD != 0 { watch.mask | wanted } else { wanted };
+            return Ok(number);
+        }
+        if state.watches.len() >= MAX_WATCHES {
+            return Err(Errno::ENOSPC);
+        }
+        state.last_watch = state.last_watch.checked_add(1).ok_or(Errno::ENOSPC)?;
+        let number = state.last_watch;
+        state.watches.insert(number, Watch { inode: Rc::clone(inode), mask: wanted });
+        let watchers = inode.attachments().get_or_attach(Watchers::default);
+        watchers.list.borrow_mut().push((self.this.clone(), number));
+        count_watch(1);
+        Ok(number)
+    }
+
+    /// The number of this instance's watch of a file.
+    fn find(&self, inode: &Rc<dyn Inode>) -> Option<i32> {
+        let watchers = inode.attachments().get::<Watchers>()?;
+        let list = watchers.list.borrow();
+        list.iter().find(|(inotify, _)| inotify.ptr_eq(&self.this)).map(|(_, number)| *number)
+    }
+
+    /// Ends a watch; `EINVAL` if there is none of this number.
+    pub fn remove(&self, number: i32) -> SysResult<()> {
+        self.forget(number)?;
+        self.push(Record { watch: number, mask: IGNORED, cookie: 0, name: Box::default() });
+        Ok(())
+    }
+
+    fn forget(&self, number: i32) -> SysResult<()> {
+        let watch = self.state.borrow_mut().watches.remove(&number).ok_or(Errno::EINVAL)?;
+        let attachments = watch.inode.attachments();
+        if let Some(watchers) = attachments.get::<Watchers>() {
+            let mut list = watchers.list.borrow_mut();
+            list.retain(|(inotify, other)| *other != number || !inotify.ptr_eq(&self.this));
+            let is_last = list.is_empty();
+            drop(list);
+            if is_last {
+                attachments.remove::<Watchers>();
+            }
+        }
+        count_watch(-1);
+        Ok(())
+    }
+
+    /// Something happened to the file of a watch.
+    pub(crate) fn happened(
+        &self,
+        number: i32,
+        event: u32,
+        directory: u32,
+        cookie: u32,
+        name: &[u8],
+    ) {
+        let mask = self.state.borrow().watches.get(&number).map(|watch| watch.mask);
+        let Some(mask) = mask else { return };
+        if mask & event != 0 {
+            let mask = event | (directory & IS_DIRECTORY);
+            self.push(Record { watch: number, mask, cookie, name: name.into() });
+        }
+        if event == DELETE_SELF || (mask & event != 0 && mask & ONESHOT != 0) {
+            // The watch is known: it was found above.
+            let _ = self.remove(number);
+        }
+    }
+
+    fn push(&self, record: Record) {
+        let mut state = self.state.borrow_mut();
+        if state.events.back() == Some(&record) {
+            return;
+        }
+        if state.events.len() >= MAX_EVENTS {
+            if state.events.len() == MAX_EVENTS {
+                let name = Box::default();
+                state.events.push_back(Record { watch: -1, mask: Q_OVERFLOW, cookie: 0, name });
+            }
+            return;
+        }
+        state.events.push_back(record);
+        drop(state);
+        self.queue.wake(PollEvents::READABLE);
+    }
+}
+
+impl FileOps for Inotify {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {
+        let mut state = self.state.borrow_mut();
+        let first = state.events.front().ok_or(Errno::EAGAIN)?;
+        if first.size() > sink.remaining() {
+            return Err(Errno::EINVAL);
+        }
+        let mut n_read = 0;
+        while let Some(record) = state.events.front() {
+            if record.size() > sink.remaining() {
+                break;
+            }
+            let bytes = record.encode();
+            match sink.put(&bytes) {
+                Ok(n) if n == bytes.len() => n_read += n,
+                Ok(_) if n_read == 0 => return Err(Errno::EFAULT),
+                Err(errno) if n_read == 0 => return Err(errno),
+                _ => break,
+            }
+            state.events.pop_front();
+        }
+        Ok(n_read)
+    }
+
+    fn poll(&self, _file: &OpenFile) -> PollEvents {
+        if self.state.borrow().events.is_empty() {
+            PollEvents::empty()
+        } else {
+            PollEvents::READABLE
+        }
+    }
+
+    fn queue(&self) -> Option<WaitQueue> {
+        Some(self.queue.clone())
+    }
+
+    fn ioctl(&self, _file: &OpenFile, request: &Ioctl<'_>) -> SysResult<u64> {
+        if request.command != ioctl::FIONREAD {
+            return Err(Errno::ENOTTY);
+        }
+        let n: usize = self.state.borrow().events.iter().map(Record::size).sum();
+        let n = i32::try_from(n).unwrap_or(i32::MAX);
+        request.memory.write(request.argument, &n.to_le_bytes())?;
+        Ok(0)
+    }
+
+    fn release(&self, _file: &OpenFile) {
+        let numbers: Vec<i32> = self.state.borrow().watches.keys().copied().collect();
+        for number in numbers {
+            // Each was in the table a moment ago.
+            let _ = self.forget(number);
+        }
+    }
+
+    fn describe(&self) -> String {
+        String::from("anon_inode:inotify")
+    }
+
+    fn fdinfo(&self) -> String {
+        use std::fmt::Write;
+        let mut lines = String::new();
+        for (number, watch) in &self.state.borrow().watches {
+            let Ok(metadata) = watch.inode.metadata() else { continue };
+            let (inode, device) = (metadata.inode, metadata.device.encode());
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                lines,
+                "inotify wd:{number:x} ino:{inode:x} sdev:{device:x} mask:{:x} ignored_mask:0",
+                watch.mask
+            );
+        }
+        lines
+    }
+}

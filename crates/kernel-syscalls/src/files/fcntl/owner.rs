@@ -1,0 +1,68 @@
+//! Who is told about readiness by a signal.
+//!
+//! The owner and the signal are kept and told. No file sends one yet.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use kernel_core::memory::UserPtr;
+use kernel_files::OpenFile;
+use kernel_tasks::Thread;
+use linux_abi::files::{fcntl as command, owner};
+use linux_abi::{Errno, SysResult};
+
+use crate::handler::FromRegister;
+
+/// What an open file remembers for `F_GETOWN` and `F_GETSIG`.
+#[derive(Default)]
+struct Ownership {
+    kind: Cell<i32>,
+    id: Cell<i32>,
+    signal: Cell<i32>,
+}
+
+pub(super) fn answer(
+    thread: &Rc<Thread>,
+    file: &Rc<OpenFile>,
+    request: u32,
+    argument: u64,
+) -> SysResult<u64> {
+    let kept = file.attachments().get_or_attach(Ownership::default);
+    match request {
+        command::SETOWN => {
+            let id = i32::from_register(argument);
+            let kind = if id < 0 { owner::PGRP } else { owner::PID };
+            kept.id.set(id.checked_abs().ok_or(Errno::EINVAL)?);
+            kept.kind.set(kind);
+            Ok(0)
+        }
+        command::GETOWN => {
+            let is_group = kept.kind.get() == owner::PGRP;
+            let id = if is_group { -kept.id.get() } else { kept.id.get() };
+            Ok(i64::from(id).cast_unsigned())
+        }
+        command::SETOWN_EX => {
+            let [kind, id]: [i32; 2] = UserPtr::new(argument).read(&thread.memory())?;
+            if !(owner::TID..=owner::PGRP).contains(&kind) {
+                return Err(Errno::EINVAL);
+            }
+            kept.kind.set(kind);
+            kept.id.set(id);
+            Ok(0)
+        }
+        command::GETOWN_EX => {
+            let value = [kept.kind.get(), kept.id.get()];
+            UserPtr::new(argument).write(&thread.memory(), &value)?;
+            Ok(0)
+        }
+        command::SETSIG => {
+            let signal = i32::from_register(argument);
+            if !(0..=64).contains(&signal) {
+                return Err(Errno::EINVAL);
+            }
+            kept.signal.set(signal);
+            Ok(0)
+        }
+        _ => Ok(i64::from(kept.signal.get()).cast_unsigned()),
+    }
+}

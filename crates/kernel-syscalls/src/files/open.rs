@@ -1,0 +1,155 @@
+//! `open(2)`, `openat(2)`, `openat2(2)`, `creat(2)`.
+//!
+//! The older calls ignore flags that they do not know; `openat2` refuses them.
+
+use std::rc::Rc;
+
+use kernel_core::memory::{CString, UserPtr};
+use kernel_events::pipe::Fifo;
+use kernel_files::notify::{self, Event};
+use kernel_files::open::{OpenHow, Opened, open as open_path};
+use kernel_files::{Location, OpenFile};
+use kernel_tasks::Thread;
+use linux_abi::files::{OpenFlags, OpenHow as GuestHow, ResolveFlags, mode};
+use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
+
+use super::caller::{Caller, HERE, read_path};
+
+/// The bits that mean "without a name"; the other bits of `O_TMPFILE` are `O_DIRECTORY`.
+const TMPFILE_ONLY: u32 = 0o20_000_000;
+
+/// The largest `struct open_how` that is read.
+const MAX_HOW: usize = 4096;
+
+/// Opens a file.
+pub(crate) async fn open(
+    thread: Rc<Thread>,
+    path: UserPtr<CString>,
+    flags: u32,
+    bits: u32,
+) -> WaitResult<Fd> {
+    openat(thread, HERE, path, flags, bits).await
+}
+
+/// Opens a file for writing, new or emptied.
+pub(crate) async fn creat(thread: Rc<Thread>, path: UserPtr<CString>, bits: u32) -> WaitResult<Fd> {
+    let flags = OpenFlags::CREAT | OpenFlags::WRONLY | OpenFlags::TRUNC;
+    openat(thread, HERE, path, flags.bits(), bits).await
+}
+
+/// Opens a file, named relative to a directory.
+pub(crate) async fn openat(
+    thread: Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    flags: u32,
+    bits: u32,
+) -> WaitResult<Fd> {
+    let mut flags = OpenFlags::from_bits_truncate(flags);
+    if flags.contains(OpenFlags::PATH) {
+        flags &= OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW | OpenFlags::CLOEXEC;
+    }
+    let creates = flags.contains(OpenFlags::CREAT) || flags.bits() & TMPFILE_ONLY != 0;
+    let mode = if creates { bits & mode::CHANGEABLE } else { 0 };
+    let how = OpenHow { flags, mode, resolve: ResolveFlags::empty() };
+    open_with(thread, directory, path, how).await
+}
+
+/// Opens a file in a way that can say more.
+pub(crate) async fn openat2(
+    thread: Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    how: UserPtr<GuestHow>,
+    size: usize,
+) -> WaitResult<Fd> {
+    let how = read_how(&thread, how, size)?;
+    let flags =
+        u32::try_from(how.flags).ok().and_then(OpenFlags::from_bits).ok_or(Errno::EINVAL)?;
+    let resolve = ResolveFlags::from_bits(how.resolve).ok_or(Errno::EINVAL)?;
+    let creates = flags.contains(OpenFlags::CREAT) || flags.bits() & TMPFILE_ONLY != 0;
+    let mode = u32::try_from(how.mode).map_err(|_| Errno::EINVAL)?;
+    if mode & !mode::CHANGEABLE != 0 || (!creates && mode != 0) {
+        return Err(Errno::EINVAL.into());
+    }
+    if resolve.contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) {
+        return Err(Errno::EINVAL.into());
+    }
+    let with_path =
+        OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW | OpenFlags::CLOEXEC;
+    if flags.contains(OpenFlags::PATH) && !with_path.contains(flags) {
+        return Err(Errno::EINVAL.into());
+    }
+    if resolve.contains(ResolveFlags::CACHED)
+        && (flags.intersects(OpenFlags::TRUNC | OpenFlags::CREAT)
+            || flags.bits() & TMPFILE_ONLY != 0)
+    {
+        return Err(Errno::EAGAIN.into());
+    }
+    open_with(thread, directory, path, OpenHow { flags, mode, resolve }).await
+}
+
+/// Copies a structure that may be longer than ours, if what is beyond is zero.
+fn read_how(thread: &Thread, how: UserPtr<GuestHow>, size: usize) -> SysResult<GuestHow> {
+    if size < size_of::<GuestHow>() {
+        return Err(Errno::EINVAL);
+    }
+    if size > MAX_HOW {
+        return Err(Errno::E2BIG);
+    }
+    let memory = thread.memory();
+    let value = how.read(&memory)?;
+    let rest = how.offset(1).cast::<u8>().read_many(&memory, size - size_of::<GuestHow>())?;
+    if rest.iter().any(|&byte| byte != 0) { Err(Errno::E2BIG) } else { Ok(value) }
+}
+
+async fn open_with(
+    thread: Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    how: OpenHow,
+) -> WaitResult<Fd> {
+    check_how(&how)?;
+    let path = read_path(&thread, path)?;
+    let opened = {
+        let caller = Caller::new(&thread);
+        let start = caller.start(directory, &path)?;
+        open_path(&caller.access(), &start, &path, &how)?
+    };
+    let file = match opened {
+        Opened::File(file) => file,
+        Opened::Fifo(location) => open_fifo(&thread, location, how.flags).await?,
+    };
+    if let Some(location) = file.location()
+        && !how.flags.contains(OpenFlags::PATH)
+    {
+        notify::at(location, Event::Open);
+    }
+    Ok(thread.add_file(file, how.flags.contains(OpenFlags::CLOEXEC))?)
+}
+
+/// Flags that make no sense together.
+fn check_how(how: &OpenHow) -> SysResult<()> {
+    let flags = how.flags;
+    if flags.bits() & TMPFILE_ONLY != 0 {
+        if !flags.contains(OpenFlags::TMPFILE) || !flags.can_write() {
+            return Err(Errno::EINVAL);
+        }
+        if flags.contains(OpenFlags::CREAT) {
+            return Err(Errno::EINVAL);
+        }
+    } else if flags.contains(OpenFlags::CREAT | OpenFlags::DIRECTORY) {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}
+
+async fn open_fifo(
+    thread: &Rc<Thread>,
+    location: Location,
+    flags: OpenFlags,
+) -> WaitResult<Rc<OpenFile>> {
+    let fifo = location.inode()?.attachments().get_or_attach(Fifo::new);
+    let end = thread.interruptible(Restart::IfAsked, fifo.open(flags)).await??;
+    Ok(OpenFile::at(end, flags.as_shown(), location))
+}

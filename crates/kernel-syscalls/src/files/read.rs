@@ -1,0 +1,127 @@
+//! `read(2)`, `pread64(2)`, `readv(2)`, `preadv(2)`, `preadv2(2)`.
+
+use std::rc::Rc;
+
+use kernel_core::memory::UserPtr;
+use kernel_core::user_buffers::UserBuffers;
+use kernel_core::wait::PollEvents;
+use kernel_files::OpenFile;
+use kernel_files::notify::{self, Event};
+use kernel_tasks::Thread;
+use linux_abi::files::IoVec;
+use linux_abi::{Errno, Fd, SysResult, WaitResult};
+
+use super::transfer::{Position, RwFlags};
+
+/// Reads at the position.
+pub(crate) async fn read(
+    thread: Rc<Thread>,
+    fd: Fd,
+    buffer: UserPtr<u8>,
+    count: usize,
+) -> WaitResult<usize> {
+    let file = readable(&thread, fd)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
+    read_into(&thread, &file, buffers, Position::Current, false).await
+}
+
+/// Reads at `offset` and leaves the position alone.
+pub(crate) async fn pread64(
+    thread: Rc<Thread>,
+    fd: Fd,
+    buffer: UserPtr<u8>,
+    count: usize,
+    offset: i64,
+) -> WaitResult<usize> {
+    let position = Position::from_guest(offset)?;
+    let file = readable_at(&thread, fd, position)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
+    read_into(&thread, &file, buffers, position, false).await
+}
+
+/// Reads into several buffers.
+pub(crate) async fn readv(
+    thread: Rc<Thread>,
+    fd: Fd,
+    vector: UserPtr<IoVec>,
+    n: usize,
+) -> WaitResult<usize> {
+    let file = readable(&thread, fd)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    read_into(&thread, &file, buffers, Position::Current, false).await
+}
+
+/// Reads at `offset` into several buffers.
+pub(crate) async fn preadv(
+    thread: Rc<Thread>,
+    fd: Fd,
+    vector: UserPtr<IoVec>,
+    n: usize,
+    offset: i64,
+) -> WaitResult<usize> {
+    let position = Position::from_guest(offset)?;
+    let file = readable_at(&thread, fd, position)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    read_into(&thread, &file, buffers, position, false).await
+}
+
+/// Like [`preadv`], with flags; offset -1 means the position.
+pub(crate) async fn preadv2(
+    thread: Rc<Thread>,
+    fd: Fd,
+    vector: UserPtr<IoVec>,
+    n: usize,
+    offset: i64,
+    _offset_high: u64,
+    flags: u32,
+) -> WaitResult<usize> {
+    let position = if offset == -1 { Position::Current } else { Position::from_guest(offset)? };
+    let file = readable_at(&thread, fd, position)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    let flags = RwFlags::from_guest(flags)?;
+    if flags.contains(RwFlags::APPEND) {
+        return Err(Errno::EOPNOTSUPP.into());
+    }
+    read_into(&thread, &file, buffers, position, flags.contains(RwFlags::NOWAIT)).await
+}
+
+fn readable(thread: &Thread, fd: Fd) -> SysResult<Rc<OpenFile>> {
+    let file = thread.file(fd)?;
+    if file.flags().can_read() { Ok(file) } else { Err(Errno::EBADF) }
+}
+
+fn readable_at(thread: &Thread, fd: Fd, position: Position) -> SysResult<Rc<OpenFile>> {
+    let file = thread.file(fd)?;
+    position.check(&file)?;
+    if file.flags().can_read() { Ok(file) } else { Err(Errno::EBADF) }
+}
+
+async fn read_into(
+    thread: &Thread,
+    file: &OpenFile,
+    buffers: UserBuffers<'_>,
+    position: Position,
+    never_waits: bool,
+) -> WaitResult<usize> {
+    let attempt = || {
+        let mut sink = buffers.clone();
+        match position {
+            Position::Current => file.read(&mut sink),
+            Position::At(offset) => file.ops().read(file, &mut sink, offset),
+        }
+    };
+    let n = if never_waits {
+        attempt()?
+    } else {
+        thread.retry(file, PollEvents::READABLE, None, attempt).await?
+    };
+    if n > 0 {
+        notify::of_file(file, Event::Access);
+    }
+    Ok(n)
+}

@@ -1,0 +1,61 @@
+//! `statfs(2)`, `fstatfs(2)`, `ustat(2)`.
+
+use std::rc::Rc;
+
+use kernel_core::memory::{CString, UserPtr};
+use kernel_files::Location;
+use kernel_files::anonymous::location_of;
+use kernel_files::walk::LastLink;
+use kernel_tasks::Thread;
+use linux_abi::files::{NAME_MAX, Statfs};
+use linux_abi::{Fd, SysResult};
+
+use super::caller::{Caller, HERE, read_path};
+
+/// `ST_VALID`: the flags say something.
+const FLAGS_VALID: u64 = 0x20;
+/// `ST_RDONLY`.
+const READ_ONLY: u64 = 1;
+
+/// Says how full the file system of a path is.
+pub(crate) fn statfs(
+    thread: &Rc<Thread>,
+    path: UserPtr<CString>,
+    buffer: UserPtr<Statfs>,
+) -> SysResult<()> {
+    let path = read_path(thread, path)?;
+    let location = Caller::new(thread).find(HERE, &path, 0, LastLink::Follow)?;
+    buffer.write(&thread.memory(), &usage(&location)?)
+}
+
+/// Says how full the file system of an open file is.
+pub(crate) fn fstatfs(thread: &Rc<Thread>, fd: Fd, buffer: UserPtr<Statfs>) -> SysResult<()> {
+    let location = location_of(&thread.file(fd)?);
+    buffer.write(&thread.memory(), &usage(&location)?)
+}
+
+fn usage(location: &Location) -> SysResult<Statfs> {
+    let fs = &location.mount.file_system;
+    let usage = fs.usage()?;
+    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    // The low bits of the mount flags are those of `ST_*`.
+    let mut flags = location.mount.flags().bits() & 0xf | FLAGS_VALID;
+    if location.mount.is_read_only() {
+        flags |= READ_ONLY;
+    }
+    let device = fs.device();
+    Ok(Statfs {
+        f_type: signed(usage.magic),
+        f_bsize: signed(usage.block_size),
+        f_blocks: usage.n_blocks,
+        f_bfree: usage.n_free,
+        f_bavail: usage.n_available,
+        f_files: usage.n_files,
+        f_ffree: usage.n_free_files,
+        f_fsid: [device.minor.cast_signed(), device.major.cast_signed()],
+        f_namelen: NAME_MAX as i64,
+        f_frsize: signed(usage.block_size),
+        f_flags: signed(flags),
+        ..Statfs::default()
+    })
+}

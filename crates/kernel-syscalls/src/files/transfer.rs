@@ -1,0 +1,71 @@
+//! What reading and writing have in common.
+
+use kernel_core::io::Source;
+use kernel_files::OpenFile;
+use linux_abi::{Errno, SysResult};
+
+bitflags::bitflags! {
+    /// `RWF_*` of `preadv2(2)` and `pwritev2(2)`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) struct RwFlags: u32 {
+        const HIPRI = 0x01;
+        const DSYNC = 0x02;
+        const SYNC = 0x04;
+        const NOWAIT = 0x08;
+        const APPEND = 0x10;
+        const NOAPPEND = 0x20;
+    }
+}
+
+impl RwFlags {
+    pub(super) fn from_guest(bits: u32) -> SysResult<Self> {
+        Self::from_bits(bits).ok_or(Errno::EOPNOTSUPP)
+    }
+}
+
+/// Where data comes from or goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    /// Where the file is, which moves.
+    Current,
+    /// Here, and the file's position stays.
+    At(u64),
+}
+
+impl Position {
+    /// `EINVAL` for what is negative.
+    pub(super) fn from_guest(offset: i64) -> SysResult<Self> {
+        u64::try_from(offset).map(Self::At).map_err(|_| Errno::EINVAL)
+    }
+
+    /// `ESPIPE` if the file has no positions and one is named.
+    pub(super) fn check(self, file: &OpenFile) -> SysResult<()> {
+        let needs_positions = matches!(self, Self::At(_));
+        if needs_positions && !file.ops().is_seekable() { Err(Errno::ESPIPE) } else { Ok(()) }
+    }
+}
+
+/// The first part of a source.
+pub(super) struct Limited<'a> {
+    source: &'a mut dyn Source,
+    left: usize,
+}
+
+impl<'a> Limited<'a> {
+    pub(super) fn new(source: &'a mut dyn Source, left: usize) -> Self {
+        Self { source, left }
+    }
+}
+
+impl Source for Limited<'_> {
+    fn remaining(&self) -> usize {
+        self.source.remaining().min(self.left)
+    }
+
+    fn take(&mut self, buffer: &mut [u8]) -> SysResult<usize> {
+        let wanted = buffer.len().min(self.left);
+        let n = self.source.take(buffer.get_mut(..wanted).unwrap_or_default())?;
+        self.left -= n.min(self.left);
+        Ok(n)
+    }
+}

@@ -1,0 +1,242 @@
+//! `write(2)`, `pwrite64(2)`, `writev(2)`, `pwritev(2)`, `pwritev2(2)`.
+//!
+//! A blocking write to a stream goes on until everything is taken; if a signal comes in between,
+//! it says how far it got. `pwrite` to a file with `O_APPEND` appends, whatever the offset.
+
+use std::rc::Rc;
+
+use kernel_core::io::Source;
+use kernel_core::memory::UserPtr;
+use kernel_core::user_buffers::UserBuffers;
+use kernel_core::wait::PollEvents;
+use kernel_files::notify::{self, Event};
+use kernel_files::operations::remove_privileges;
+use kernel_files::{FileKind, OpenFile};
+use kernel_tasks::Thread;
+use kernel_tasks::signals::send_to_thread;
+use linux_abi::files::{IoVec, OpenFlags};
+use linux_abi::signals::{Signal, code};
+use linux_abi::tasks::rlimit;
+use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
+
+use super::transfer::{Limited, Position, RwFlags};
+
+/// Writes at the position.
+pub(crate) async fn write(
+    thread: Rc<Thread>,
+    fd: Fd,
+    buffer: UserPtr<u8>,
+    count: usize,
+) -> WaitResult<usize> {
+    let file = writable_at(&thread, fd, Position::Current)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
+    write_from(&thread, &file, buffers, Position::Current, RwFlags::empty()).await
+}
+
+/// Writes at `offset` and leaves the position alone.
+pub(crate) async fn pwrite64(
+    thread: Rc<Thread>,
+    fd: Fd,
+    buffer: UserPtr<u8>,
+    count: usize,
+    offset: i64,
+) -> WaitResult<usize> {
+    let position = Position::from_guest(offset)?;
+    let file = writable_at(&thread, fd, position)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
+    write_from(&thread, &file, buffers, position, RwFlags::empty()).await
+}
+
+/// Writes several buffers.
+pub(crate) async fn writev(
+    thread: Rc<Thread>,
+    fd: Fd,
+    vector: UserPtr<IoVec>,
+    n: usize,
+) -> WaitResult<usize> {
+    let file = writable_at(&thread, fd, Position::Current)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    write_from(&thread, &file, buffers, Position::Current, RwFlags::empty()).await
+}
+
+/// Writes several buffers at `offset`.
+pub(crate) async fn pwritev(
+    thread: Rc<Thread>,
+    fd: Fd,
+    vector: UserPtr<IoVec>,
+    n: usize,
+    offset: i64,
+) -> WaitResult<usize> {
+    let position = Position::from_guest(offset)?;
+    let file = writable_at(&thread, fd, position)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    write_from(&thread, &file, buffers, position, RwFlags::empty()).await
+}
+
+/// Like [`pwritev`], with flags; offset -1 means the position.
+pub(crate) async fn pwritev2(
+    thread: Rc<Thread>,
+    fd: Fd,
+    vector: UserPtr<IoVec>,
+    n: usize,
+    offset: i64,
+    _offset_high: u64,
+    flags: u32,
+) -> WaitResult<usize> {
+    let position = if offset == -1 { Position::Current } else { Position::from_guest(offset)? };
+    let file = writable_at(&thread, fd, position)?;
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    let flags = RwFlags::from_guest(flags)?;
+    if flags.contains(RwFlags::APPEND | RwFlags::NOAPPEND) {
+        return Err(Errno::EINVAL.into());
+    }
+    write_from(&thread, &file, buffers, position, flags).await
+}
+
+fn writable_at(thread: &Thread, fd: Fd, position: Position) -> SysResult<Rc<OpenFile>> {
+    let file = thread.file(fd)?;
+    position.check(&file)?;
+    if file.flags().can_write() { Ok(file) } else { Err(Errno::EBADF) }
+}
+
+async fn write_from(
+    thread: &Rc<Thread>,
+    file: &Rc<OpenFile>,
+    mut buffers: UserBuffers<'_>,
+    position: Position,
+    flags: RwFlags,
+) -> WaitResult<usize> {
+    if file.ops().is_stream() && !file.is_nonblocking() && !flags.contains(RwFlags::NOWAIT) {
+        return write_stream(thread, file, &mut buffers).await;
+    }
+    let room = room_for(thread, file, &buffers, position)?;
+    let attempt = || {
+        let mut source = buffers.clone();
+        match room {
+            Some(room) => write_once(file, &mut Limited::new(&mut source, room), position, flags),
+            None => write_once(file, &mut source, position, flags),
+        }
+    };
+    let result = if flags.contains(RwFlags::NOWAIT) {
+        attempt().map_err(Interrupted::from)
+    } else {
+        thread.retry(file, PollEvents::WRITABLE, None, attempt).await
+    };
+    let n = report_broken_pipe(thread, result)?;
+    if n > 0 {
+        written(thread, file, flags)?;
+    }
+    Ok(n)
+}
+
+fn write_once(
+    file: &OpenFile,
+    source: &mut dyn Source,
+    position: Position,
+    flags: RwFlags,
+) -> SysResult<usize> {
+    let old = file.flags();
+    // The flags of this one call stand for those of the file.
+    if flags.contains(RwFlags::APPEND) {
+        file.set_flags(old | OpenFlags::APPEND);
+    } else if flags.contains(RwFlags::NOAPPEND) {
+        file.set_flags(old.difference(OpenFlags::APPEND));
+    }
+    let offset = file.offset();
+    let result = match position {
+        Position::Current => file.write(source),
+        Position::At(offset) => file.ops().write(file, source, offset),
+    };
+    if position != Position::Current {
+        // An appending file has set the position, which this call leaves alone.
+        file.set_offset(offset);
+    }
+    file.set_flags(old);
+    result
+}
+
+/// Writes everything, waiting for room as often as it takes.
+async fn write_stream(
+    thread: &Rc<Thread>,
+    file: &Rc<OpenFile>,
+    buffers: &mut UserBuffers<'_>,
+) -> WaitResult<usize> {
+    let mut n_written = 0;
+    loop {
+        let attempt = || file.write(&mut buffers.clone());
+        let result = thread.retry(file, PollEvents::WRITABLE, None, attempt).await;
+        let n = match report_broken_pipe(thread, result) {
+            Ok(n) => n,
+            Err(_) if n_written > 0 => return Ok(n_written),
+            Err(interrupted) => return Err(interrupted),
+        };
+        n_written += n;
+        buffers.skip(n);
+        if buffers.is_empty() || n == 0 {
+            if n_written > 0 {
+                notify::of_file(file, Event::Modify);
+            }
+            return Ok(n_written);
+        }
+    }
+}
+
+/// `EPIPE` comes with a signal.
+fn report_broken_pipe(thread: &Rc<Thread>, result: WaitResult<usize>) -> WaitResult<usize> {
+    if result == Err(Interrupted::Errno(Errno::EPIPE)) {
+        let info = thread.signal_info(Signal::SIGPIPE, code::SI_USER);
+        // The queue of a standard signal has room for one, which is enough.
+        let _ = send_to_thread(thread, Signal::SIGPIPE, info);
+    }
+    result
+}
+
+/// How much may be written here before the limit on file sizes; `None` is no limit. At the limit
+/// the caller gets `SIGXFSZ` and `EFBIG`.
+fn room_for(
+    thread: &Rc<Thread>,
+    file: &OpenFile,
+    buffers: &UserBuffers<'_>,
+    position: Position,
+) -> SysResult<Option<usize>> {
+    let limit = thread.process().limit(rlimit::FSIZE)?.current;
+    if limit == u64::MAX || buffers.is_empty() {
+        return Ok(None);
+    }
+    let Some(inode) = file.inode() else { return Ok(None) };
+    if inode.kind() != FileKind::Regular {
+        return Ok(None);
+    }
+    let at = match position {
+        _ if file.flags().contains(OpenFlags::APPEND) => inode.metadata()?.size,
+        Position::Current => file.offset(),
+        Position::At(offset) => offset,
+    };
+    if at >= limit {
+        let info = thread.signal_info(Signal::SIGXFSZ, code::SI_USER);
+        let _ = send_to_thread(thread, Signal::SIGXFSZ, info);
+        return Err(Errno::EFBIG);
+    }
+    Ok(Some(usize::try_from(limit - at).unwrap_or(usize::MAX)))
+}
+
+/// What follows a write: set-id bits go, watchers are told, data is brought to where it lasts.
+fn written(thread: &Thread, file: &Rc<OpenFile>, flags: RwFlags) -> SysResult<()> {
+    if let Some(inode) = file.inode()
+        && inode.kind() == FileKind::Regular
+    {
+        remove_privileges(inode, &thread.credentials())?;
+        if flags.intersects(RwFlags::DSYNC | RwFlags::SYNC)
+            && let Some(content) = inode.content()
+        {
+            content.sync(!flags.contains(RwFlags::SYNC))?;
+        }
+    }
+    notify::of_file(file, Event::Modify);
+    Ok(())
+}
