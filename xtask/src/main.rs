@@ -5,9 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod check;
+mod ci;
 mod command;
+mod docs;
 mod guest_tests;
 mod programs;
+mod setup;
 
 use std::process::ExitCode;
 
@@ -24,6 +28,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Install what the tests need, and run all of them
+    Ci,
+    /// Install what the tests need
+    Setup,
+    /// Check format, lints, unit tests and house rules
+    Check,
+    /// Write the pages that are made from code
+    Docs,
     /// Measure the sandbox against native, and others
     Bench(bench::Options),
     /// Run the guest tests natively and inside, and compare
@@ -44,6 +56,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::Ci => ci::run(),
+        Command::Setup => setup::run(),
+        Command::Check => check::run(),
+        Command::Docs => docs::run(),
         Command::Bench(options) => bench::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Programs(options) => programs::run(&options),

@@ -1,0 +1,56 @@
+//! The rules of this workspace. A failure says what to do.
+
+use house_rules::{layers, pages, project, sources};
+
+fn none(violations: &[String]) {
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}
+
+#[test]
+fn crates_depend_only_downwards() {
+    none(&layers::violations(&layers::crates(&project()).unwrap()));
+}
+
+#[test]
+fn unsafe_stays_within_its_border() {
+    none(&sources::unsafe_outside_the_border(&sources::all(&project()).unwrap()));
+}
+
+#[test]
+fn files_are_short() {
+    none(&sources::too_long(&sources::all(&project()).unwrap()));
+}
+
+#[test]
+fn files_open_with_what_they_are() {
+    none(&sources::without_introduction(&sources::all(&project()).unwrap()));
+}
+
+#[test]
+fn pages_are_up_to_date() {
+    let stale = |page: &pages::Page| {
+        let text = std::fs::read_to_string(project().join(page.path)).unwrap_or_default();
+        (text != page.text).then(|| format!("{} is stale: run `cargo xtask docs`", page.path))
+    };
+    none(&pages::all().iter().filter_map(stale).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_tour_names_every_crate() {
+    let tour = std::fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
+    let crates = layers::crates(&project()).unwrap();
+    let missing = crates.iter().filter(|one| !tour.contains(&format!("`{}`", one.name)));
+    none(
+        &missing
+            .map(|one| format!("ARCHITECTURE.md does not name `{}`", one.name))
+            .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn no_test_is_ignored() {
+    let word = concat!("#[ign", "ore");
+    let all = sources::all(&project()).unwrap();
+    let ignored = all.iter().filter(|source| source.text.contains(word));
+    none(&ignored.map(|source| format!("{} ignores a test", source.path)).collect::<Vec<_>>());
+}

@@ -1,0 +1,48 @@
+//! `cargo xtask ci`: everything, in the order in which it is most likely to fail.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::{check, guest_tests, programs, setup};
+
+/// Gives a subcommand its options without a command line.
+#[derive(Parser)]
+struct With<T: clap::Args> {
+    #[command(flatten)]
+    options: T,
+}
+
+fn options<T: clap::Args>(arguments: &[&str]) -> T {
+    With::<T>::parse_from(std::iter::once(&"ci").chain(arguments)).options
+}
+
+/// Runs every step, says how long each took, and fails if any failed.
+pub fn run() -> Result<()> {
+    let steps: [(&str, fn() -> Result<()>); 5] = [
+        ("setup", setup::run),
+        ("check", check::run),
+        ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
+        ("programs", || programs::run(&options(&["--jobs", "2"]))),
+        ("bench, short", || crate::bench::run(&options(&["--short"]))),
+    ];
+    let mut failed = Vec::new();
+    for (name, step) in steps {
+        eprintln!("ci: {name}");
+        let started = Instant::now();
+        let outcome = step();
+        let seconds = started.elapsed().as_secs();
+        match outcome {
+            Ok(()) => eprintln!("ci: {name} passed after {seconds} s"),
+            Err(error) => {
+                eprintln!("ci: {name} FAILED after {seconds} s: {error:#}");
+                failed.push(name);
+            }
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!("failed: {}", failed.join(", "))
+}
