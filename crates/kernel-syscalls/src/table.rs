@@ -81,7 +81,7 @@ syscalls! {
     stat                     [  4] (path("pathname"), out("statbuf", 144)) Full(files::stat);
     fstat                    [  5] (fd("fd"), out("statbuf", 144)) Full(files::fstat);
     lstat                    [  6] (path("pathname"), out("statbuf", 144)) Full(files::lstat);
-    poll                     [  7] (address("fds"), size("nfds"), int("timeout")) Full(wait events::poll);
+    poll                     [  7] (in_out("fds", 64), size("nfds"), int("timeout")) Full(wait events::poll);
     lseek                    [  8] (fd("fd"), int("offset"), int("whence")) Full(files::lseek);
     mmap                     [  9] (address("addr"), size("length"), hex("prot"), hex("flags"), fd("fd"), hex("offset")) Partial(wait memory::mmap, "anonymous memory is done by the host under the filter; no MAP_HUGETLB, and MAP_LOCKED locks nothing");
     mprotect                 [ 10] (address("addr"), size("len"), hex("prot")) Shim("done by the host under the filter");
@@ -97,7 +97,7 @@ syscalls! {
     writev                   [ 20] (fd("fd"), address("iov"), size("iovcnt")) Full(wait files::writev);
     access                   [ 21] (path("pathname"), int("mode")) Full(files::access);
     pipe                     [ 22] (out("pipefd", 8)) Full(events::pipe);
-    select                   [ 23] (int("nfds"), address("readfds"), address("writefds"), address("exceptfds"), in_out("timeout", 16)) Full(wait events::select);
+    select                   [ 23] (int("nfds"), in_out("readfds", 128), in_out("writefds", 128), in_out("exceptfds", 128), in_out("timeout", 16)) Full(wait events::select);
     sched_yield              [ 24] () Shim("done by the host");
     mremap                   [ 25] (address("old"), size("old_size"), size("new_size"), hex("flags"), address("new")) Shim("done by the host under the filter");
     msync                    [ 26] (address("addr"), size("len"), hex("flags")) Shim("done by the host under the filter");
@@ -139,7 +139,7 @@ syscalls! {
     kill                     [ 62] (int("pid"), signal("sig")) Full(signals::kill);
     uname                    [ 63] (out("buf", 390)) Full(system::uname);
     semget                   [ 64] (int("key"), int("nsems"), hex("semflg")) Full(ipc::semget);
-    semop                    [ 65] (int("semid"), address("sops"), size("nsops")) Full(wait ipc::semop);
+    semop                    [ 65] (int("semid"), in_("sops", 24), size("nsops")) Full(wait ipc::semop);
     semctl                   [ 66] (int("semid"), int("semnum"), int("cmd"), address("arg")) Full(ipc::semctl);
     shmdt                    [ 67] (address("shmaddr")) Full(ipc::shmdt);
     msgget                   [ 68] (int("key"), hex("msgflg")) Full(ipc::msgget);
@@ -294,7 +294,7 @@ syscalls! {
     getdents64               [217] (fd("fd"), out_by("dirp", 2), size("count")) Full(files::getdents64);
     set_tid_address          [218] (address("tidptr")) Shim("the shim clears the word and wakes when the thread ends");
     restart_syscall          [219] () Full(wait time::restart_syscall);
-    semtimedop               [220] (int("semid"), address("sops"), size("nsops"), in_("timeout", 16)) Full(wait ipc::semtimedop);
+    semtimedop               [220] (int("semid"), in_("sops", 24), size("nsops"), in_("timeout", 16)) Full(wait ipc::semtimedop);
     fadvise64                [221] (fd("fd"), int("offset"), int("len"), int("advice")) Stub(files::fadvise64, "advice changes speed only");
     timer_create             [222] (int("clockid"), in_("sevp", 64), out("timerid", 4)) Partial(time::timer_create, "alarm clocks are refused (EPERM)");
     timer_settime            [223] (int("timerid"), hex("flags"), in_("new_value", 32), out("old_value", 32)) Full(time::timer_settime);
@@ -306,7 +306,7 @@ syscalls! {
     clock_getres             [229] (int("clockid"), out("res", 16)) Full(time::clock_getres);
     clock_nanosleep          [230] (int("clockid"), hex("flags"), in_("request", 16), out("remain", 16)) Partial(wait time::clock_nanosleep, "an absolute sleep on CLOCK_REALTIME does not follow a host clock that is set meanwhile");
     exit_group               [231] (int("status")) Full(tasks::exit_group);
-    epoll_wait               [232] (fd("epfd"), out("events", 12), int("maxevents"), int("timeout")) Full(wait events::epoll_wait);
+    epoll_wait               [232] (fd("epfd"), out("events", 768), int("maxevents"), int("timeout")) Full(wait events::epoll_wait);
     epoll_ctl                [233] (fd("epfd"), int("op"), fd("fd"), in_("event", 12)) Full(events::epoll_ctl);
     tgkill                   [234] (int("tgid"), int("tid"), signal("sig")) Full(signals::tgkill);
     utimes                   [235] (path("filename"), in_("times", 32)) Full(files::utimes);
@@ -344,8 +344,8 @@ syscalls! {
     readlinkat               [267] (dirfd("dirfd"), path("pathname"), out_by("buf", 3), size("bufsiz")) Full(files::readlinkat);
     fchmodat                 [268] (dirfd("dirfd"), path("pathname"), mode("mode")) Full(files::fchmodat);
     faccessat                [269] (dirfd("dirfd"), path("pathname"), int("mode")) Full(files::faccessat);
-    pselect6                 [270] (int("nfds"), address("readfds"), address("writefds"), address("exceptfds"), in_out("timeout", 16), in_("sigmask", 16)) Full(wait events::pselect6);
-    ppoll                    [271] (address("fds"), size("nfds"), in_out("tmo_p", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::ppoll);
+    pselect6                 [270] (int("nfds"), in_out("readfds", 128), in_out("writefds", 128), in_out("exceptfds", 128), in_out("timeout", 16), in_("sigmask", 16)) Full(wait events::pselect6);
+    ppoll                    [271] (in_out("fds", 64), size("nfds"), in_out("tmo_p", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::ppoll);
     unshare                  [272] (hex("flags")) Partial(tasks::unshare, "files and file system context only; namespaces are refused (EPERM)");
     set_robust_list          [273] (address("head"), size("len")) Shim("the shim walks the list when the thread ends by itself; not when it is killed");
     get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Shim("the shim keeps the caller's own; other threads are refused (EPERM)");
@@ -355,7 +355,7 @@ syscalls! {
     vmsplice                 [278] () Missing;
     move_pages               [279] () Refused(ENOSYS, "there is one memory node");
     utimensat                [280] (dirfd("dirfd"), path("pathname"), in_("times", 32), hex("flags")) Full(files::utimensat);
-    epoll_pwait              [281] (fd("epfd"), out("events", 12), int("maxevents"), int("timeout"), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait);
+    epoll_pwait              [281] (fd("epfd"), out("events", 768), int("maxevents"), int("timeout"), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait);
     signalfd                 [282] (fd("fd"), in_("mask", 8), size("sizemask")) Partial(signals::signalfd, "polling of a descriptor that was inherited by fork asks for the signals of its last reader");
     timerfd_create           [283] (int("clockid"), hex("flags")) Full(events::timerfd_create);
     eventfd                  [284] (size("initval")) Full(events::eventfd);
@@ -427,7 +427,7 @@ syscalls! {
     pidfd_getfd              [438] (fd("pidfd"), fd("targetfd"), hex("flags")) Full(tasks::pidfd_getfd);
     faccessat2               [439] (dirfd("dirfd"), path("pathname"), int("mode"), hex("flags")) Full(files::faccessat2);
     process_madvise          [440] (fd("pidfd"), address("vec"), size("vlen"), int("advice"), hex("flags")) Stub(memory::process_madvise, "the advice it takes concerns speed alone");
-    epoll_pwait2             [441] (fd("epfd"), out("events", 12), int("maxevents"), in_("timeout", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait2);
+    epoll_pwait2             [441] (fd("epfd"), out("events", 768), int("maxevents"), in_("timeout", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait2);
     mount_setattr            [442] () Missing;
     quotactl_fd              [443] () Missing;
     landlock_create_ruleset  [444] (address("attr"), size("size"), hex("flags")) Refused(ENOSYS, "as Linux without Landlock; the sandbox is the boundary");
