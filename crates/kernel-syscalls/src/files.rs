@@ -3,11 +3,15 @@
 mod access;
 mod caller;
 mod close;
+mod copy;
 mod dup;
 mod fcntl;
 mod flock;
 mod getdents;
+mod inotify;
 mod ioctl;
+mod memfd;
+mod mount;
 mod names;
 mod open;
 mod ownership;
@@ -15,6 +19,7 @@ mod place;
 mod read;
 mod readlink;
 mod seek;
+mod splice;
 mod stat;
 mod statfs;
 mod sync;
@@ -22,14 +27,19 @@ mod times;
 mod transfer;
 mod truncate;
 mod write;
+mod xattr;
 
 pub(crate) use access::{access, faccessat, faccessat2};
 pub(crate) use close::{close, close_range};
+pub(crate) use copy::{copy_file_range, sendfile};
 pub(crate) use dup::{dup, dup2, dup3};
 pub(crate) use fcntl::fcntl;
 pub(crate) use flock::flock;
 pub(crate) use getdents::{getdents, getdents64};
+pub(crate) use inotify::{inotify_add_watch, inotify_init, inotify_init1, inotify_rm_watch};
 pub(crate) use ioctl::ioctl;
+pub(crate) use memfd::memfd_create;
+pub(crate) use mount::{mount, pivot_root, umount2};
 pub(crate) use names::{
     link, linkat, mkdir, mkdirat, mknod, mknodat, rename, renameat, renameat2, rmdir, symlink,
     symlinkat, unlink, unlinkat,
@@ -42,9 +52,14 @@ pub(crate) use place::{chdir, chroot, fchdir, getcwd};
 pub(crate) use read::{pread64, preadv, preadv2, read, readv};
 pub(crate) use readlink::{readlink, readlinkat};
 pub(crate) use seek::lseek;
+pub(crate) use splice::{splice, tee, vmsplice};
 pub(crate) use stat::{fstat, lstat, newfstatat, stat, statx};
 pub(crate) use statfs::{fstatfs, statfs};
 pub(crate) use sync::{fadvise64, fdatasync, fsync, readahead, sync, sync_file_range, syncfs};
 pub(crate) use times::{futimesat, utime, utimensat, utimes};
 pub(crate) use truncate::{fallocate, ftruncate, truncate};
 pub(crate) use write::{pwrite64, pwritev, pwritev2, write, writev};
+pub(crate) use xattr::{
+    fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr, listxattr, llistxattr,
+    lremovexattr, lsetxattr, removexattr, setxattr,
+};

@@ -186,12 +186,17 @@ async fn write_stream(
     }
 }
 
+/// Sends the signal that comes with `EPIPE`.
+pub(super) fn raise_broken_pipe(thread: &Rc<Thread>) {
+    let info = thread.signal_info(Signal::SIGPIPE, code::SI_USER);
+    // The queue of a standard signal has room for one, which is enough.
+    let _ = send_to_thread(thread, Signal::SIGPIPE, info);
+}
+
 /// `EPIPE` comes with a signal.
 fn report_broken_pipe(thread: &Rc<Thread>, result: WaitResult<usize>) -> WaitResult<usize> {
     if result == Err(Interrupted::Errno(Errno::EPIPE)) {
-        let info = thread.signal_info(Signal::SIGPIPE, code::SI_USER);
-        // The queue of a standard signal has room for one, which is enough.
-        let _ = send_to_thread(thread, Signal::SIGPIPE, info);
+        raise_broken_pipe(thread);
     }
     result
 }

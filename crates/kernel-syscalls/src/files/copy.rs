@@ -1,0 +1,189 @@
+//! `copy_file_range(2)`, `sendfile(2)`: data from file to file, without a detour over the guest.
+
+use std::rc::Rc;
+
+use kernel_core::io::{SliceSource, VecSink};
+use kernel_core::memory::UserPtr;
+use kernel_core::wait::PollEvents;
+use kernel_files::notify::{self, Event};
+use kernel_files::{FileKind, OpenFile};
+use kernel_tasks::Thread;
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
+
+/// How much is held in the kernel's memory at a time.
+const PIECE: usize = 256 << 10;
+/// The most that one call moves, so that others get their turn. Callers repeat.
+const MAX_AT_ONCE: usize = 64 << 20;
+
+/// Where one side of a copy is: at an offset that the caller keeps, or at the file's position.
+pub(super) struct Place {
+    pointer: UserPtr<i64>,
+    pub(super) offset: u64,
+}
+
+impl Place {
+    pub(super) fn read(thread: &Thread, file: &OpenFile, pointer: UserPtr<i64>) -> SysResult<Self> {
+        let offset = match pointer.non_null() {
+            Some(pointer) => pointer.read(&thread.memory())?,
+            None => file.offset().cast_signed(),
+        };
+        let offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
+        Ok(Self { pointer, offset })
+    }
+
+    /// Moves on, and tells whoever keeps the offset.
+    pub(super) fn finish(&self, thread: &Thread, file: &OpenFile) -> SysResult<()> {
+        match self.pointer.non_null() {
+            Some(pointer) => pointer.write(&thread.memory(), &self.offset.cast_signed()),
+            None => {
+                file.set_offset(self.offset);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Copies a range of one regular file to another.
+pub(crate) fn copy_file_range(
+    thread: &Rc<Thread>,
+    fd_in: Fd,
+    offset_in: UserPtr<i64>,
+    fd_out: Fd,
+    offset_out: UserPtr<i64>,
+    length: usize,
+    flags: u32,
+) -> SysResult<usize> {
+    let (from, to) = (thread.file(fd_in)?, thread.file(fd_out)?);
+    if flags != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut source = Place::read(thread, &from, offset_in)?;
+    let mut target = Place::read(thread, &to, offset_out)?;
+    for file in [&from, &to] {
+        let kind = file.metadata()?.kind();
+        if kind == FileKind::Directory {
+            return Err(Errno::EISDIR);
+        }
+        if kind != FileKind::Regular {
+            return Err(Errno::EINVAL);
+        }
+    }
+    if !from.flags().can_read() || !to.flags().can_write() || to.flags().contains(OpenFlags::APPEND)
+    {
+        return Err(Errno::EBADF);
+    }
+    let length = length.min(MAX_AT_ONCE);
+    if is_same_inode(&from, &to) {
+        let distance = source.offset.abs_diff(target.offset);
+        if distance < length as u64 {
+            return Err(Errno::EINVAL);
+        }
+    }
+    let copied = copy(&from, &mut source, &to, &mut target, length)?;
+    source.finish(thread, &from)?;
+    target.finish(thread, &to)?;
+    if copied > 0 {
+        notify::of_file(&from, Event::Access);
+        notify::of_file(&to, Event::Modify);
+    }
+    Ok(copied)
+}
+
+fn is_same_inode(one: &OpenFile, other: &OpenFile) -> bool {
+    matches!((one.inode(), other.inode()), (Some(one), Some(other)) if Rc::ptr_eq(one, other))
+}
+
+/// Copies until the end of the source, an error, or `length` bytes.
+fn copy(
+    from: &OpenFile,
+    source: &mut Place,
+    to: &OpenFile,
+    target: &mut Place,
+    length: usize,
+) -> SysResult<usize> {
+    let mut n_copied = 0;
+    while n_copied < length {
+        let mut piece = VecSink::new(PIECE.min(length - n_copied));
+        let step = from.ops().read(from, &mut piece, source.offset).and_then(|n| {
+            if n == 0 {
+                return Ok(0);
+            }
+            to.ops().write(to, &mut SliceSource::new(&piece.bytes), target.offset)
+        });
+        match step {
+            Ok(0) => break,
+            Ok(n) => {
+                n_copied += n;
+                source.offset += n as u64;
+                target.offset += n as u64;
+            }
+            Err(errno) if n_copied == 0 => return Err(errno),
+            Err(_) => break,
+        }
+    }
+    Ok(n_copied)
+}
+
+/// Sends a part of a file to any file, often a socket.
+pub(crate) async fn sendfile(
+    thread: Rc<Thread>,
+    fd_out: Fd,
+    fd_in: Fd,
+    offset: UserPtr<i64>,
+    count: usize,
+) -> WaitResult<usize> {
+    let from = thread.file(fd_in)?;
+    if !from.flags().can_read() {
+        return Err(Errno::EBADF.into());
+    }
+    if !from.ops().is_seekable() {
+        let errno = if offset.is_null() { Errno::EINVAL } else { Errno::ESPIPE };
+        return Err(errno.into());
+    }
+    let mut source = Place::read(&thread, &from, offset)?;
+    let to = thread.file(fd_out)?;
+    if !to.flags().can_write() {
+        return Err(Errno::EBADF.into());
+    }
+    if to.flags().contains(OpenFlags::APPEND) && to.inode().is_some() {
+        return Err(Errno::EINVAL.into());
+    }
+    let count = count.min(MAX_AT_ONCE);
+    let mut n_sent = 0;
+    while n_sent < count {
+        match send_piece(&thread, &from, &to, source.offset, count - n_sent).await {
+            Ok(0) => break,
+            Ok(n) => {
+                n_sent += n;
+                source.offset += n as u64;
+            }
+            Err(interrupted) if n_sent == 0 => return Err(interrupted),
+            Err(_) => break,
+        }
+        if to.is_nonblocking() && to.ops().is_stream() {
+            continue;
+        }
+    }
+    source.finish(&thread, &from)?;
+    Ok(n_sent)
+}
+
+async fn send_piece(
+    thread: &Rc<Thread>,
+    from: &OpenFile,
+    to: &OpenFile,
+    offset: u64,
+    max: usize,
+) -> WaitResult<usize> {
+    let mut piece = VecSink::new(PIECE.min(max));
+    if from.ops().read(from, &mut piece, offset)? == 0 {
+        return Ok(0);
+    }
+    let attempt = || to.write(&mut SliceSource::new(&piece.bytes));
+    let result = thread.retry(to, PollEvents::WRITABLE, None, attempt).await;
+    if result == Err(Interrupted::Errno(Errno::EPIPE)) {
+        super::write::raise_broken_pipe(thread);
+    }
+    result
+}
