@@ -38,3 +38,6 @@ pub(crate) use scheduling::{
 };
 pub(crate) use usage::{getrusage, times};
 pub(crate) use wait::{wait4, waitid};
+
+#[cfg(test)]
+mod tests;

@@ -71,6 +71,10 @@ impl ProcessGroup {
         self.members.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.borrow().is_empty()
+    }
+
     pub(crate) fn add(&self, process: &Rc<Process>) {
         self.members.borrow_mut().insert(process.pid, Rc::downgrade(process));
     }

@@ -90,9 +90,11 @@ impl IdTable {
         self.inner.names.borrow().get(&pid.0)?.process.clone()
     }
 
-    /// The process group with this id.
+    /// The process group with this id, if anybody is in it.
     pub fn group(&self, pgid: Pid) -> Option<Rc<ProcessGroup>> {
-        self.inner.names.borrow().get(&pgid.0)?.group.upgrade()
+        let group = self.inner.names.borrow().get(&pgid.0)?.group.upgrade();
+        // A dead process that somebody holds by a pidfd keeps its group, but is not in it.
+        group.filter(|group| !group.is_empty())
     }
 
     /// The session with this id.

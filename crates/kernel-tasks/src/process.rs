@@ -105,7 +105,17 @@ bitflags::bitflags! {
         const DENY_WRITE_EXECUTE = 32;
         /// It has given up its session's controlling terminal for itself (`TIOCNOTTY`).
         const LEFT_TERMINAL = 64;
+        /// It runs in the memory, and on the time, of its parent (`vfork`).
+        const IN_PARENTS_MEMORY = 128;
     }
+}
+
+impl Flags {
+    /// What a child process takes from its parent.
+    pub(crate) const INHERITED: Self = Self::DUMPABLE
+        .union(Self::THP_DISABLED)
+        .union(Self::DENY_WRITE_EXECUTE)
+        .union(Self::LEFT_TERMINAL);
 }
 
 impl Process {

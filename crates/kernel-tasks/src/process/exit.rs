@@ -17,7 +17,7 @@ impl Process {
             return;
         }
         let machine = self.any_machine();
-        self.charge_own_time(machine.as_deref());
+        self.charge_own_time();
         for thread in self.threads() {
             thread.leave();
         }

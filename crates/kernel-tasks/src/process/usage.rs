@@ -1,6 +1,8 @@
 //! CPU time of a process and of the children it has waited for.
 
-use super::Process;
+use std::rc::Rc;
+
+use super::{Flags, Process};
 use crate::Machine;
 
 /// Clock ticks per second, as `times(2)` and `/proc` count them.
@@ -58,7 +60,7 @@ impl Process {
     /// What it has used so far, dead threads and former programs included.
     pub fn cpu_times(&self) -> CpuTimes {
         let own = self.usage.borrow().own;
-        match self.any_machine() {
+        match self.own_machine() {
             Some(machine) => own.plus(machine.process_cpu_time().into()),
             None => own,
         }
@@ -71,15 +73,20 @@ impl Process {
 
     /// The largest resident memory in bytes: its own, and of any child it has waited for.
     pub fn max_resident(&self) -> (u64, u64) {
-        let now = self.any_machine().map_or(0, |machine| machine.resident_bytes());
+        let now = self.own_machine().map_or(0, |machine| machine.resident_bytes());
         let mut usage = self.usage.borrow_mut();
         usage.max_resident = usage.max_resident.max(now);
         (usage.max_resident, usage.children_max_resident)
     }
 
+    /// The host's side of it, unless that is its parent's, as after `vfork`.
+    fn own_machine(&self) -> Option<Rc<dyn Machine>> {
+        if self.has_flag(Flags::IN_PARENTS_MEMORY) { None } else { self.any_machine() }
+    }
+
     /// The host process behind this one is about to go: keeps what it has used.
-    pub(crate) fn charge_own_time(&self, machine: Option<&dyn Machine>) {
-        let Some(machine) = machine else { return };
+    pub(crate) fn charge_own_time(&self) {
+        let Some(machine) = self.own_machine() else { return };
         let times = machine.process_cpu_time().into();
         let resident = machine.resident_bytes();
         let mut usage = self.usage.borrow_mut();

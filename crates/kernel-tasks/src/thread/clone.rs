@@ -102,7 +102,7 @@ impl Thread {
         let flags = request.flags;
         let process = match kind {
             Kind::Thread => Rc::clone(&self.process),
-            Kind::Vfork | Kind::Fork => self.child_process(id, request),
+            Kind::Vfork | Kind::Fork => self.child_process(kind, id, request),
         };
         machine.set_signal_mask(self.machine().signal_mask());
         let files = if flags.contains(CloneFlags::FILES) {
@@ -129,13 +129,14 @@ impl Thread {
         thread
     }
 
-    fn child_process(self: &Rc<Self>, pid: Pid, request: &CloneRequest) -> Rc<Process> {
+    fn child_process(self: &Rc<Self>, kind: Kind, pid: Pid, request: &CloneRequest) -> Rc<Process> {
         let mine = &self.process;
         let flags = request.flags;
         let child = Process::new(pid, &self.kernel, mine.group(), mine.limits());
-        for flag in [Flags::DUMPABLE, Flags::THP_DISABLED, Flags::DENY_WRITE_EXECUTE] {
+        for flag in Flags::INHERITED.iter() {
             child.set_flag(flag, mine.has_flag(flag));
         }
+        child.set_flag(Flags::IN_PARENTS_MEMORY, kind == Kind::Vfork);
         child.set_program(mine.program());
         child.oom_score_adj.set(mine.oom_score_adj.get());
         child.core_filter.set(mine.core_filter.get());

@@ -35,7 +35,8 @@ impl Thread {
         let old = self.machine();
         let machine = old.exec(new.image)?;
         let process = Rc::clone(&self.process);
-        process.charge_own_time(Some(&*old));
+        process.charge_own_time();
+        process.set_flag(Flags::IN_PARENTS_MEMORY, false);
         self.end_other_threads();
         self.take_leader_id();
 
