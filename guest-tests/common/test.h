@@ -3,7 +3,7 @@
  *
  *   program                 runs each case in a forked child with a time-out
  *   program NAME...         runs only these cases
- *   program --in-process    runs the cases without fork(2); for kernels that cannot fork yet
+ *   program --in-process X  runs cases without fork(2), one after the other in one process
  *   program --list          prints the names
  *   program @HELPER ...     runs a HELPER(name); for tests that execute themselves
  *
@@ -279,6 +279,7 @@ static inline void become_ordinary(void)
 static inline bool test_run_here(const struct test_case *test)
 {
 	test_process = getpid();
+	alarm(TEST_SECONDS);
 	int outcome = setjmp(test_end);
 	if (outcome == 0) {
 		test->body();

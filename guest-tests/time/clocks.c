@@ -165,14 +165,22 @@ TEST(absolute_sleep)
 	}
 }
 
+static volatile bool stop;
+static void *burn_until_stopped(void *unused __attribute__((unused)))
+{
+	while (!stop)
+		;
+	return NULL;
+}
+
 TEST(sleep_on_cpu_time)
 {
 	pthread_t thread;
-	int64_t of_thread = 0;
 	struct timespec request = { 0, 5000000 };
-	EQUALS(pthread_create(&thread, NULL, burn, &of_thread), 0);
+	EQUALS(pthread_create(&thread, NULL, burn_until_stopped, NULL), 0);
 	EQUALS(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &request, NULL), 0);
 	CHECK(now_ns(CLOCK_PROCESS_CPUTIME_ID) >= 5000000);
+	stop = true;
 	pthread_join(thread, NULL);
 	EQUALS(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &request, NULL), EINVAL);
 }
