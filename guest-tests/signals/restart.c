@@ -166,6 +166,11 @@ TEST(sleep_goes_on_after_a_stop)
 	sleep_ms(10);
 	SUCCEEDS(kill(child, SIGSTOP));
 	EQUALS(waitpid(child, &status, WUNTRACED), child);
+	if (WIFEXITED(status)) {
+		/* The machine is so busy that the stop came too late. */
+		EQUALS(WEXITSTATUS(status), 0);
+		return;
+	}
 	SUCCEEDS(kill(child, SIGCONT));
 	EXITS(child, 0);
 }
@@ -179,6 +184,11 @@ TEST(poll_goes_on_after_a_stop)
 	sleep_ms(10);
 	SUCCEEDS(kill(child, SIGSTOP));
 	EQUALS(waitpid(child, &status, WUNTRACED), child);
+	if (WIFEXITED(status)) {
+		/* The machine is so busy that the stop came too late. */
+		EQUALS(WEXITSTATUS(status), 0);
+		return;
+	}
 	SUCCEEDS(kill(child, SIGCONT));
 	EXITS(child, 0);
 }
