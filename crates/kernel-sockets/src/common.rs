@@ -58,6 +58,8 @@ pub struct Common {
     pub queue: WaitQueue,
     /// The options of level `SOL_SOCKET`.
     pub options: Options,
+    /// User and group of whoever made it.
+    pub owner: Cell<(u32, u32)>,
     error: Cell<Option<Errno>>,
     shutdown: Cell<Shutdown>,
 }
@@ -73,6 +75,7 @@ impl Common {
             inode: network.next_inode(),
             queue: WaitQueue::new(),
             options: Options::default(),
+            owner: Cell::new((0, 0)),
             error: Cell::new(None),
             shutdown: Cell::default(),
         }

@@ -8,6 +8,7 @@ use linux_abi::sockets::{af, sock};
 use linux_abi::{Errno, SysResult};
 
 use crate::inet::{IcmpSocket, TcpSocket, UdpSocket};
+use crate::netlink::NetlinkSocket;
 use crate::unix::{self, UnixSocket};
 use crate::{Caller, Network, SocketOps};
 
@@ -39,12 +40,31 @@ pub fn create(
     kind: u32,
     protocol: i32,
 ) -> SysResult<Rc<dyn SocketOps>> {
+    let socket = create_any(network, caller, family, kind, protocol)?;
+    set_owner(&*socket, caller);
+    Ok(socket)
+}
+
+fn set_owner(socket: &dyn SocketOps, caller: &dyn Caller) {
+    let credentials = caller.credentials();
+    socket.common().owner.set((credentials.fsuid, credentials.fsgid));
+}
+
+fn create_any(
+    network: &Rc<Network>,
+    caller: &dyn Caller,
+    family: i32,
+    kind: u32,
+    protocol: i32,
+) -> SysResult<Rc<dyn SocketOps>> {
     match check(family, kind)? {
         af::UNIX => {
             check_unix_protocol(protocol)?;
             Ok(UnixSocket::new(network, kind)?)
         }
         family @ (af::INET | af::INET6) => create_inet(network, caller, family, kind, protocol),
+        af::NETLINK => Ok(NetlinkSocket::new(network, kind, protocol)?),
+        af::PACKET if !caller.credentials().has(cap::NET_RAW) => Err(Errno::EPERM),
         _ => Err(Errno::EAFNOSUPPORT),
     }
 }
@@ -87,6 +107,8 @@ pub fn create_pair(
         af::UNIX => {
             check_unix_protocol(protocol)?;
             let (first, second) = unix::pair(network, caller, kind)?;
+            set_owner(&*first, caller);
+            set_owner(&*second, caller);
             Ok((first, second))
         }
         // Linux makes the sockets first, and only then finds that they cannot be a pair.

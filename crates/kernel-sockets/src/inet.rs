@@ -16,5 +16,6 @@ pub mod udp;
 
 pub use icmp::IcmpSocket;
 pub use identity::Identity;
+pub(crate) use requests::ioctl as interface_request;
 pub use tcp::TcpSocket;
 pub use udp::UdpSocket;

@@ -17,8 +17,11 @@ pub mod egress;
 mod host_stream;
 pub mod inet;
 pub mod message;
+pub mod netlink;
 pub mod network;
 pub mod options;
+pub mod proc_net;
+pub mod publish;
 pub mod socket;
 #[cfg(test)]
 mod testing;

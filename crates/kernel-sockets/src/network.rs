@@ -17,6 +17,7 @@ use crate::host_stream::HostStream;
 use crate::inet::interfaces::{Interface, Interfaces};
 use crate::inet::ports::Ports;
 use crate::inet::{TcpSocket, UdpSocket};
+use crate::netlink::NetlinkPorts;
 use crate::unix::{AbstractNames, FilesInFlight};
 
 /// Tells who a caller (a `kernel_tasks::Thread`) is, for calls that carry nothing else.
@@ -36,6 +37,8 @@ pub struct Network {
     pub tcp_ports: Ports<TcpSocket>,
     /// Who is bound to which UDP port.
     pub udp_ports: Ports<UdpSocket>,
+    /// Which netlink ports are taken.
+    pub netlink_ports: NetlinkPorts,
     pub(crate) identify: Identify,
     sockets: RefCell<Slab<Weak<dyn SocketOps>>>,
     next_inode: Cell<u64>,
@@ -54,6 +57,7 @@ impl Network {
             interfaces: Interfaces::default(),
             tcp_ports: Ports::default(),
             udp_ports: Ports::default(),
+            netlink_ports: NetlinkPorts::default(),
             timers,
             identify,
             sockets: RefCell::default(),

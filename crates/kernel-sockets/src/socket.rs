@@ -139,6 +139,7 @@ impl FileOps for Socket {
     fn metadata(&self) -> Metadata {
         let mut metadata = Metadata::anonymous(FileKind::Socket, self.ops.common().inode);
         metadata.mode |= 0o777;
+        (metadata.uid, metadata.gid) = self.ops.common().owner.get();
         metadata
     }
 

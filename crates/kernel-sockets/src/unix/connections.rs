@@ -168,6 +168,7 @@ impl UnixSocket {
         let me = self.me.upgrade().ok_or(Errno::EINVAL)?;
         let other = Self::new(&self.common().network, self.common().kind)?;
         other.is_accepted.set(false);
+        other.common().owner.set(listener.common().owner.get());
         *other.name.borrow_mut() = listener.name.borrow().clone();
         *other.peer.borrow_mut() = Some(me);
         *other.peer_identity.borrow_mut() = Some(Identity::of(caller));

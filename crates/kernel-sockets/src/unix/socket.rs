@@ -106,6 +106,23 @@ impl UnixSocket {
         Ok(socket)
     }
 
+    /// Whether it listens, and whether it is connected, for `/proc/net/unix`.
+    pub fn shown_state(&self) -> (bool, bool) {
+        (self.state.get() == State::Listening, self.state.get() == State::Connected)
+    }
+
+    /// Its name, for `/proc/net/unix`: an abstract one starts with `@`.
+    pub fn shown_name(&self) -> Option<Vec<u8>> {
+        match &*self.name.borrow() {
+            Some(UnixName::Path(path)) => Some(path.clone()),
+            Some(UnixName::Abstract(name)) => {
+                let shown = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte });
+                Some(std::iter::once(b'@').chain(shown).collect())
+            }
+            None => None,
+        }
+    }
+
     fn is_connection_based(&self) -> bool {
         self.common.kind != sock::DGRAM
     }

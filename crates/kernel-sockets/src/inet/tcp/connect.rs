@@ -208,6 +208,7 @@ impl TcpSocket {
     fn new_connection(&self, local: SocketAddr, remote: Option<SocketAddr>) -> Rc<Self> {
         let other = Self::new(&self.common.network, self.common.domain);
         other.common.options.inherit(&self.common.options);
+        other.common.owner.set(self.common.owner.get());
         other.identity.copy_from(&self.identity);
         other.identity.local.set(Some(local));
         other.identity.remote.set(remote);
