@@ -29,6 +29,7 @@ use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::engine::Engine;
 use crate::engine::wait::Policy;
 use crate::first_program::NoMachine;
+use crate::limits::Watch;
 use crate::trace::Tracer;
 use crate::{first_program, staging, tree};
 
@@ -84,6 +85,7 @@ struct Sandbox {
     terminal: Option<Rc<Terminal>>,
     started: timers::Instant,
     ended_because: Rc<Cell<Option<Ending>>>,
+    watch: Rc<Watch>,
     children: SignalDescriptor,
 }
 
@@ -119,12 +121,14 @@ impl Sandbox {
         first_program::start(spec, &thread)?;
         engine.start_prepared();
         control::send(starter, &News::Started).map_err(io_step("report"))?;
+        let ended_because = Rc::default();
         let sandbox = Self {
+            watch: Watch::new(&engine, &kernel, &spec.limits, &ended_because),
             engine,
             kernel,
             terminal: streams.terminal,
             started: timers::now(),
-            ended_because: Rc::default(),
+            ended_because,
             children,
         };
         sandbox.set_timeout(spec);
@@ -151,11 +155,13 @@ impl Sandbox {
         let _orders = engine.host_events.watch(starter.as_fd(), quiet);
         let _ = starter.set_nonblocking(true);
         let mut orders = BufReader::new(starter);
+        self.watch.set();
         engine.serve_until(
             || self.kernel.first_status().is_some(),
             || {
                 while self.children.read().is_ok() {}
                 self.obey(&mut orders);
+                self.watch.set();
             },
         );
         engine.kill_all();
@@ -199,6 +205,7 @@ impl Sandbox {
             wall: std::time::Duration::from_nanos(timers::now().0 - self.started.0),
             calls: self.engine.n_calls.get(),
             processes: self.kernel.n_forks(),
+            peak_memory: self.watch.peak(),
             ..Used::default()
         };
         if let Some(ending) = self.ended_because.get() {

@@ -10,6 +10,7 @@ mod control;
 mod engine;
 mod first_program;
 mod kernel_process;
+mod limits;
 mod machine;
 mod namespaces;
 mod sandbox_handle;

@@ -121,8 +121,7 @@ impl Engine {
                 continue;
             }
             // When every guest thread waits here, nobody can ask: sleep at once.
-            let nobody_can_ask = self.n_parked.get() >= self.n_threads.get();
-            if !worked && (nobody_can_ask || now - last_work >= self.policy.now.get().kernel) {
+            if !worked && (self.is_quiet() || now - last_work >= self.policy.now.get().kernel) {
                 self.sleep();
                 after_sleep();
                 last_work = ticks();
@@ -134,6 +133,11 @@ impl Engine {
                 bell.kernel_cpu.store(cpu, Relaxed);
             }
         }
+    }
+
+    /// Whether every guest thread waits here, so that nobody can ask.
+    pub fn is_quiet(&self) -> bool {
+        self.n_parked.get() >= self.n_threads.get()
     }
 
     /// Looks once at everything that may have work. Returns whether there was any.

@@ -1,0 +1,111 @@
+//! Limits on what all guests use together: memory and CPU time.
+//!
+//! The host counts; the kernel looks ten times a second, and only while a guest can run: when
+//! every guest thread waits, nothing grows.
+
+use std::cell::Cell;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use kernel_core::timers;
+use kernel_tasks::{Kernel, Process};
+use sandbox_spec::Limits;
+
+use crate::control::Ending;
+use crate::engine::Engine;
+
+/// How often to look.
+const INTERVAL_NANOS: u64 = 100_000_000;
+
+/// Watches what the guests use.
+pub struct Watch {
+    engine: Weak<Engine>,
+    kernel: Rc<Kernel>,
+    memory: Option<u64>,
+    cpu_time: Option<Duration>,
+    because: Rc<Cell<Option<Ending>>>,
+    peak: Cell<u64>,
+    is_set: Cell<bool>,
+}
+
+impl Watch {
+    /// A watch over these limits. Whoever exceeds them leaves the reason in `because`.
+    pub fn new(
+        engine: &Rc<Engine>,
+        kernel: &Rc<Kernel>,
+        limits: &Limits,
+        because: &Rc<Cell<Option<Ending>>>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            engine: Rc::downgrade(engine),
+            kernel: Rc::clone(kernel),
+            memory: limits.memory.map(|size| size.0),
+            cpu_time: limits.cpu_time,
+            because: Rc::clone(because),
+            peak: Cell::new(0),
+            is_set: Cell::new(false),
+        })
+    }
+
+    /// The most memory that was seen in use.
+    pub fn peak(&self) -> u64 {
+        self.peak.get()
+    }
+
+    /// Sets the next look, if there is something to look at.
+    pub fn set(self: &Rc<Self>) {
+        let can_run = self.engine.upgrade().is_some_and(|engine| !engine.is_quiet());
+        let has_limit = self.memory.is_some() || self.cpu_time.is_some();
+        if !has_limit || !can_run || self.is_set.replace(true) {
+            return;
+        }
+        let watch = Rc::clone(self);
+        self.kernel.timers.at(timers::now().after(INTERVAL_NANOS), move || {
+            watch.is_set.set(false);
+            watch.look();
+            watch.set();
+        });
+    }
+
+    fn look(&self) {
+        let processes = self.kernel.ids.processes();
+        let used: Vec<(u64, Rc<Process>)> = processes
+            .into_iter()
+            .filter_map(|process| {
+                let thread = process.any_thread()?;
+                Some((thread.machine().resident_bytes(), process))
+            })
+            .collect();
+        let total: u64 = used.iter().map(|(bytes, _)| bytes).sum();
+        self.peak.set(self.peak.get().max(total));
+        if self.memory.is_some_and(|limit| total > limit) {
+            // As Linux does: the largest one goes.
+            if let Some((_, process)) = used.into_iter().max_by_key(|(bytes, _)| *bytes) {
+                self.end(&process, Ending::MemoryExceeded);
+            }
+        }
+        let Some(limit) = self.cpu_time else { return };
+        let Some(first) = self.kernel.first() else { return };
+        let spent: u64 = self
+            .kernel
+            .ids
+            .processes()
+            .iter()
+            .map(|process| {
+                let times = process.cpu_times();
+                times.user + times.system
+            })
+            .sum();
+        let dead = first.children_cpu_times();
+        if u128::from(spent + dead.user + dead.system) > limit.as_nanos() {
+            self.end(&first, Ending::CpuTimeExceeded);
+        }
+    }
+
+    fn end(&self, process: &Rc<Process>, why: Ending) {
+        if self.kernel.first().is_some_and(|first| first.pid == process.pid) {
+            self.because.set(Some(why));
+        }
+        process.kill();
+    }
+}
