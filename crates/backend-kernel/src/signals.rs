@@ -36,12 +36,15 @@ pub async fn next(place: &Place, thread: Rc<Thread>) -> u64 {
 
 /// The processor raised a signal in guest code: signal, code, address, trap number, error code,
 /// fault address.
-pub fn fault(seat: &Seat, thread: &Rc<Thread>, args: [u64; 6]) {
+pub fn fault(engine: &Engine, seat: &Seat, thread: &Rc<Thread>, args: [u64; 6]) {
     let [signal, code, address, trap_number, error_code, fault_address] = args;
     let number = u32::try_from(signal).unwrap_or(0);
     let signal = Signal::new(number).unwrap_or(Signal::SIGSEGV);
     #[expect(clippy::cast_possible_truncation, reason = "the guest's own signal code")]
     let code = code as u32;
+    if let Some(tracer) = &engine.tracer {
+        tracer.fault(thread, signal, code.cast_signed(), address);
+    }
     seat.trap.set([trap_number, error_code, fault_address]);
     tasks_signals::fault(thread, signal, SigInfo::fault(signal, code.cast_signed(), address));
 }

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_syscalls::{Argument, Kind};
 use kernel_tasks::Thread;
+use linux_abi::signals::Signal;
 use linux_abi::{Interrupted, Restart, WaitResult};
 
 use crate::engine::space::Seat;
@@ -23,6 +24,21 @@ impl Tracer {
     /// A trace to this file.
     pub fn new(output: File) -> Self {
         Self { output: RefCell::new(output) }
+    }
+
+    /// Writes the line of a fault in guest code.
+    pub fn fault(&self, thread: &Thread, signal: Signal, code: i32, address: u64) {
+        let name = signal.name().unwrap_or("signal");
+        let line =
+            format!("[{}] --- {name} si_code={code} si_addr={address:#x} ---\n", thread.tid().0);
+        let _ = self.output.borrow_mut().write_all(line.as_bytes());
+    }
+
+    /// Writes the line of a signal that a handler gets.
+    pub fn delivery(&self, thread: &Thread, signal: Signal) {
+        let name = signal.name().unwrap_or("real-time signal");
+        let line = format!("[{}] --- {name} handled ---\n", thread.tid().0);
+        let _ = self.output.borrow_mut().write_all(line.as_bytes());
     }
 
     /// Writes the line of a call that has an answer.

@@ -94,7 +94,7 @@ impl Engine {
                 self.run(place, seat, answer);
             }
             request::FAULT => {
-                signals::fault(seat, thread, args);
+                signals::fault(self, seat, thread, args);
                 self.reply(place, seat, 0);
             }
             request::ACTION_FAILED => {
