@@ -1,18 +1,19 @@
 //! The host's side of one guest thread.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use channel_abi::layout::MAX_THREADS;
+use channel_abi::layout::{MAX_THREADS, SHIM_BASE, SHIM_END};
 use channel_abi::request::{self, action};
 use channel_abi::{ids, state};
 use host_sys::{HostStatus, OuterPid, errno_of};
 use kernel_core::memory::UserMemory;
 use kernel_files::MappedFile;
 use kernel_tasks::machine::{Ids, Image, Start};
-use kernel_tasks::{Machine, Thread};
+use kernel_tasks::{HostFile, Machine, Thread};
 use linux_abi::signals::Signal;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
@@ -159,6 +160,19 @@ impl Machine for GuestMachine {
 
     fn resident_bytes(&self) -> u64 {
         self.place.space.host.outer_pid().map_or(0, OuterPid::resident_bytes)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.seat.is_parked.get()
+    }
+
+    fn host_text(&self, file: HostFile) -> SysResult<Vec<u8>> {
+        let pid = self.place.space.host.outer_pid().ok_or(Errno::ESRCH)?;
+        Ok(pid.text(file.name()))
+    }
+
+    fn hidden_ranges(&self) -> Vec<Range<u64>> {
+        std::iter::once(SHIM_BASE..SHIM_END).collect()
     }
 
     fn publish_ids(&self, who: Ids) {

@@ -6,14 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use host_sys::rustix;
+use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
 use kernel_files::host_stream::HostStream;
 use kernel_files::root::{Hooks, RootError, default_root};
 use kernel_files::special::SpecialFiles;
-use kernel_files::{FdTable, FsContext, OpenFile};
+use kernel_files::walk::{LastLink, lookup};
+use kernel_files::{Access, FdTable, FsContext, Mount, OpenFile};
+use kernel_proc::{Sources, SystemFacts, cgroup_fs, proc_fs, sys_fs};
 use kernel_tasks::Kernel;
 use kernel_terminals::Terminal;
-use linux_abi::files::OpenFlags;
+use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::terminals::WindowSize;
 use linux_abi::{Fd, SysResult};
 use sandbox::Streams;
@@ -25,8 +28,14 @@ use crate::control::{Purpose, Refusal};
 pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<Rc<FsContext>, Refusal> {
     let special = SpecialFiles::new();
     kernel.terminals.register(&special);
-    let hooks = Hooks { devpts: Some(kernel.terminals.devpts()), ..Hooks::default() };
-    default_root(spec, &special, hooks).map_err(|error| match error {
+    let facts = Rc::new(SystemFacts::new(kernel.memory_limit()));
+    let sources = Sources { kernel: Rc::clone(kernel), facts };
+    let hooks = Hooks {
+        proc: Some(proc_fs(&sources)),
+        sys: Some(sys_fs(&sources)),
+        devpts: Some(kernel.terminals.devpts()),
+    };
+    let context = default_root(spec, &special, hooks).map_err(|error| match error {
         RootError::Root { path, cause } => Refusal::Path {
             purpose: Purpose::Root,
             path: path.as_os_str().as_bytes().to_vec(),
@@ -37,7 +46,22 @@ pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<Rc<FsContext>, R
             path: source_path.as_os_str().as_bytes().to_vec(),
             errno: cause.code().into(),
         },
-    })
+    })?;
+    mount_cgroups(&context, &sources);
+    Ok(context)
+}
+
+/// Puts the one control group into `/sys`, if the guest has a `/sys`.
+fn mount_cgroups(context: &FsContext, sources: &Sources) {
+    let nobody = Credentials::of_user(0, 0);
+    let access = Access { fs: context, credentials: &nobody, caller: &() };
+    let Ok(place) = lookup(&access, &context.root(), b"/sys/fs/cgroup", LastLink::Follow) else {
+        return;
+    };
+    let flags = MountFlags::READ_ONLY | MountFlags::NO_SUID | MountFlags::NO_DEV;
+    let mount = Mount::of(cgroup_fs(sources), b"cgroup2", flags | MountFlags::NO_EXEC);
+    // Fails only if there are too many mounts, which then lack this one.
+    let _ = context.namespace().mount(&mount, &place);
 }
 
 /// The standard streams of the first program, and the terminal that they are, if they are one.

@@ -40,10 +40,6 @@ impl HostText {
 
 /// What is known of the machine: the host, as far as the sandbox shows it, and the sandbox's limits.
 pub struct SystemFacts {
-    /// What `uname -r` says.
-    pub release: String,
-    /// What `uname -v` says.
-    pub version: String,
     /// How much memory the sandbox may use, if that is limited.
     pub memory_limit: Option<u64>,
     n_cpus: usize,
@@ -55,10 +51,8 @@ pub struct SystemFacts {
 
 impl SystemFacts {
     /// What the host tells now. Opens what has to be read later.
-    pub fn new(release: String, version: String, memory_limit: Option<u64>) -> Self {
+    pub fn new(memory_limit: Option<u64>) -> Self {
         Self {
-            release,
-            version,
             memory_limit,
             n_cpus: usize::try_from(CpuSet::all().count()).unwrap_or(1).max(1),
             boot_id: random_uuid(),

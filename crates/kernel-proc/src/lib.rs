@@ -27,7 +27,6 @@ use kernel_files::pseudo::{PseudoFs, PseudoInode, PseudoType};
 use kernel_tasks::Kernel;
 
 pub use facts::SystemFacts;
-pub use network::NetworkText;
 
 /// What the files of these file systems are made from.
 #[derive(Clone)]
@@ -36,8 +35,6 @@ pub struct Sources {
     pub kernel: Rc<Kernel>,
     /// What is known of the machine.
     pub facts: Rc<SystemFacts>,
-    /// What is known of sockets.
-    pub network: Rc<dyn NetworkText>,
 }
 
 const PROC: PseudoType = PseudoType { name: "proc", magic: 0x9fa0, file_size: 0 };

@@ -1,65 +1,58 @@
 //! `/proc/net`.
 
-use std::rc::Rc;
+mod inet;
+mod interfaces;
+mod unix;
 
 use kernel_files::pseudo::Listing;
+use kernel_sockets::Network;
 
 use crate::Sources;
-
-/// What the sockets have to say. Implemented where sockets are.
-pub trait NetworkText {
-    /// The lines of a file of `/proc/net` below its header; empty if there are none.
-    fn lines(&self, file: &str) -> String {
-        let _ = file;
-        String::new()
-    }
-}
-
-/// A sandbox whose sockets tell nothing.
-impl NetworkText for () {}
 
 const INET_HEADER: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when \
                            retrnsmt   uid  timeout inode\n";
 const INET6_HEADER: &str = "  sl  local_address                         remote_address            \
                             \u{20}           st tx_queue rx_queue tr tm->when retrnsmt   uid  \
                             timeout inode\n";
+const NETLINK_HEADER: &str = "sk               Eth Pid        Groups   Rmem     Wmem     Dump  \
+                              Locks    Drops    Inode\n";
 
-/// The files of `/proc/net` and their headers.
-const FILES: [(&str, &str); 18] = [
-    ("arp", "IP address       HW type     Flags       HW address            Mask     Device\n"),
+type Lines = fn(&Network) -> String;
+
+fn nothing(_network: &Network) -> String {
+    String::new()
+}
+
+/// The files: their header and what makes the lines below it.
+const FILES: [(&str, &str, Lines); 19] = [
     (
-        "dev",
-        "Inter-|   Receive                                                |  Transmit\n face \
-         |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop \
-         fifo colls carrier compressed\n",
+        "arp",
+        "IP address       HW type     Flags       HW address            Mask     Device\n",
+        nothing,
     ),
-    ("if_inet6", ""),
-    ("icmp", INET_HEADER),
-    ("ipv6_route", ""),
-    (
-        "netlink",
-        "sk               Eth Pid        Groups   Rmem     Wmem     Dump  Locks    Drops    Inode\n",
-    ),
-    ("packet", "sk       RefCnt Type Proto  Iface R Rmem   User   Inode\n"),
-    ("raw", INET_HEADER),
-    ("raw6", INET6_HEADER),
-    (
-        "route",
-        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n",
-    ),
-    ("sockstat", ""),
-    ("sockstat6", ""),
-    ("tcp", INET_HEADER),
-    ("tcp6", INET6_HEADER),
-    ("udp", INET_HEADER),
-    ("udp6", INET6_HEADER),
-    ("udplite", INET_HEADER),
-    ("unix", "Num       RefCount Protocol Flags    Type St Inode Path\n"),
+    ("dev", interfaces::HEADER, interfaces::dev),
+    ("if_inet6", "", interfaces::if_inet6),
+    ("icmp", INET_HEADER, |network| inet::lines(network, &inet::ICMP)),
+    ("icmp6", INET6_HEADER, |network| inet::lines(network, &inet::ICMP6)),
+    ("ipv6_route", "", nothing),
+    ("netlink", NETLINK_HEADER, nothing),
+    ("packet", "sk       RefCnt Type Proto  Iface R Rmem   User   Inode\n", nothing),
+    ("raw", INET_HEADER, nothing),
+    ("raw6", INET6_HEADER, nothing),
+    ("route", interfaces::ROUTE_HEADER, interfaces::route),
+    ("sockstat", "", inet::sockstat),
+    ("sockstat6", "", inet::sockstat6),
+    ("tcp", INET_HEADER, |network| inet::lines(network, &inet::TCP)),
+    ("tcp6", INET6_HEADER, |network| inet::lines(network, &inet::TCP6)),
+    ("udp", INET_HEADER, |network| inet::lines(network, &inet::UDP)),
+    ("udp6", INET6_HEADER, |network| inet::lines(network, &inet::UDP6)),
+    ("udplite", INET_HEADER, nothing),
+    ("unix", "Num       RefCount Protocol Flags    Type St Inode Path\n", unix::lines),
 ];
 
 pub(crate) fn listing(sources: &Sources) -> Listing {
-    FILES.iter().fold(Listing::new(), |listing, &(name, header)| {
-        let network = Rc::clone(&sources.network);
-        listing.file(name, move || Ok(format!("{header}{}", network.lines(name)).into_bytes()))
+    FILES.iter().fold(Listing::new(), |listing, &(name, header, lines)| {
+        let network = std::rc::Rc::clone(&sources.kernel.network);
+        listing.file(name, move || Ok(format!("{header}{}", lines(&network)).into_bytes()))
     })
 }

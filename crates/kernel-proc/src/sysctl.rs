@@ -8,6 +8,7 @@ use kernel_core::credentials::cap;
 use kernel_files::descriptors::NR_OPEN;
 use kernel_files::pseudo::Listing;
 use kernel_tasks::ids::PID_MAX;
+use kernel_tasks::kernel::{RELEASE, VERSION};
 use linux_abi::{Errno, SysResult};
 
 use crate::Sources;
@@ -90,8 +91,7 @@ fn fs() -> Listing {
 fn kernel(sources: &Sources) -> Listing {
     let (name, new_name) = (sources.clone(), sources.clone());
     let (domain, new_domain) = (sources.clone(), sources.clone());
-    let (release, version, boot) = (sources.clone(), sources.clone(), sources.clone());
-    let (tasks, last) = (sources.clone(), sources.clone());
+    let (boot, tasks, last) = (sources.clone(), sources.clone(), sources.clone());
     Listing::new()
         .constant("arch", "x86_64\n")
         .file("cap_last_cap", || Ok(format!("{}\n", cap::LAST).into_bytes()))
@@ -126,7 +126,7 @@ fn kernel(sources: &Sources) -> Listing {
         .value("msgmni", 32_000)
         .constant("ngroups_max", "65536\n")
         .file("ns_last_pid", move || Ok(format!("{}\n", last.kernel.ids.last().0).into_bytes()))
-        .file("osrelease", move || Ok(format!("{}\n", release.facts.release).into_bytes()))
+        .file("osrelease", || Ok(format!("{RELEASE}\n").into_bytes()))
         .constant("ostype", "Linux\n")
         .constant("overflowgid", "65534\n")
         .constant("overflowuid", "65534\n")
@@ -150,7 +150,7 @@ fn kernel(sources: &Sources) -> Listing {
         .constant("tainted", "0\n")
         .file("threads-max", move || Ok(format!("{}\n", tasks.kernel.max_tasks()).into_bytes()))
         .value("unprivileged_bpf_disabled", 2)
-        .file("version", move || Ok(format!("{}\n", version.facts.version).into_bytes()))
+        .file("version", || Ok(format!("{VERSION}\n").into_bytes()))
         .directory("yama", || Listing::new().value("ptrace_scope", 1))
 }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use kernel_core::timers::boot_time;
 use kernel_files::pseudo::Listing;
+use kernel_tasks::kernel::{RELEASE, VERSION};
 use linux_abi::SysResult;
 use linux_abi::time::NANOS_PER_SEC;
 
@@ -83,10 +84,8 @@ fn uptime(sources: &Sources) -> SysResult<Vec<u8>> {
     Ok(format!("{} {}\n", show(hundredths), show(idle)).into_bytes())
 }
 
-fn version(sources: &Sources) -> SysResult<Vec<u8>> {
-    let facts = &sources.facts;
-    Ok(format!("Linux version {} (belljar@sandbox) (rustc) {}\n", facts.release, facts.version)
-        .into_bytes())
+fn version(_sources: &Sources) -> SysResult<Vec<u8>> {
+    Ok(format!("Linux version {RELEASE} (belljar@sandbox) (rustc) {VERSION}\n").into_bytes())
 }
 
 /// The head of the table: a sandbox has no interrupts.

@@ -7,6 +7,7 @@ use kernel_files::directory_file::DirectoryFile;
 use kernel_files::open::{OpenHow, open};
 use kernel_files::walk::{LastLink, lookup};
 use kernel_files::{Access, FsContext, Mount, OpenFile};
+use kernel_tasks::kernel::RELEASE;
 use kernel_tasks::process::Program;
 use kernel_tasks::testing::{first_thread_of, fork, spawn_thread};
 use kernel_tasks::{Kernel, Thread};
@@ -16,8 +17,8 @@ use linux_abi::{Errno, Fd, SysResult};
 use super::*;
 
 fn sources(kernel: &Rc<Kernel>) -> Sources {
-    let facts = SystemFacts::new("6.1.0".into(), "#1 SMP".into(), Some(1 << 30));
-    Sources { kernel: Rc::clone(kernel), facts: Rc::new(facts), network: Rc::new(()) }
+    let facts = SystemFacts::new(Some(1 << 30));
+    Sources { kernel: Rc::clone(kernel), facts: Rc::new(facts) }
 }
 
 /// A thread whose whole tree is `fs`.
@@ -211,7 +212,7 @@ fn a_descriptor_leads_to_its_file() {
     let fd = thread.add_file(file, true).unwrap();
     assert_eq!(read_link(&thread, &format!("/self/fd/{}", fd.0)), Ok("/version".into()));
     let text = read(&thread, &format!("/self/fd/{}", fd.0)).unwrap();
-    assert!(text.starts_with("Linux version 6.1.0 "));
+    assert!(text.starts_with(&format!("Linux version {RELEASE} ")));
     assert_eq!(list(&thread, "/self/fd"), [".", "..", "0"]);
     let info = read(&thread, &format!("/self/fdinfo/{}", fd.0)).unwrap();
     assert!(info.starts_with("pos:\t0\nflags:\t02"), "{info}");
@@ -249,7 +250,7 @@ fn values_of_sys_are_kept() {
     assert_eq!(thread.kernel().hostname(), b"jar");
     assert_eq!(write(&thread, "/sys/vm/swappiness", "10"), Ok(2));
     assert_eq!(read(&thread, "/sys/vm/swappiness"), Ok("10\n".into()));
-    assert_eq!(read(&thread, "/sys/kernel/osrelease"), Ok("6.1.0\n".into()));
+    assert_eq!(read(&thread, "/sys/kernel/osrelease"), Ok(format!("{RELEASE}\n")));
     assert_eq!(read(&thread, "/sys/kernel/random/uuid").unwrap().len(), 37);
 }
 

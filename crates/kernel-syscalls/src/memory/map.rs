@@ -59,6 +59,7 @@ pub(crate) async fn mmap(
     let writable = is_shared && access.can_write();
     let request = MapRequest { shared: is_shared, writable, offset, length };
     let mapped = file.ops().map(&file, request)?;
+    thread.note_mapping(&file, &mapped);
     match thread.machine().map_file(&mapped, 0) {
         Err(Errno::EAGAIN) => Err(Interrupted::Signal(Restart::Always)),
         result => Ok(result.map(|()| 0)?),
