@@ -8,11 +8,24 @@
 #include <sys/time.h>
 
 static volatile int n_caught;
-static int ends[2];
+static int ends[2], go[2];
 
+/* The third signal starts the child of fork_until_go. */
 static void count(int signal __attribute__((unused)))
 {
-	n_caught++;
+	if (++n_caught == 3 && go[1] && write(go[1], "g", 1) != 1)
+		_exit(1);
+}
+
+static pid_t fork_until_go(void)
+{
+	char byte;
+	n_caught = 0;
+	SUCCEEDS(pipe(go));
+	pid_t child = FORK();
+	if (child == 0)
+		EQUALS(read(go[0], &byte, 1), 1);
+	return child;
 }
 
 /* A signal every two milliseconds. */
@@ -32,11 +45,9 @@ static void no_more_fire(void)
 
 static pid_t write_later(int file)
 {
-	pid_t child = FORK();
-	if (child == 0) {
-		sleep_ms(20);
+	pid_t child = fork_until_go();
+	if (child == 0)
 		_exit(write(file, "x", 1) == 1 ? 0 : 1);
-	}
 	return child;
 }
 
@@ -83,12 +94,10 @@ TEST(part_of_a_write_is_told)
 
 TEST(wait_starts_again)
 {
-	under_fire(SA_RESTART);
-	pid_t child = FORK();
-	if (child == 0) {
-		sleep_ms(20);
+	pid_t child = fork_until_go();
+	if (child == 0)
 		_exit(5);
-	}
+	under_fire(SA_RESTART);
 	int status;
 	EQUALS(waitpid(child, &status, 0), child);
 	EQUALS(WEXITSTATUS(status), 5);
@@ -101,6 +110,7 @@ TEST(socket_calls)
 	SUCCEEDS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 	under_fire(0);
 	FAILS(recv(ends[0], &byte, 1, 0), EINTR);
+	no_more_fire();
 	pid_t child = write_later(ends[1]);
 	under_fire(SA_RESTART);
 	EQUALS(recv(ends[0], &byte, 1, 0), 1);
@@ -199,7 +209,11 @@ TEST(read_goes_on_after_an_ignored_signal)
 	char byte = 0;
 	SUCCEEDS(pipe(ends));
 	signal(SIGALRM, SIG_IGN);
-	pid_t child = write_later(ends[1]);
+	pid_t child = FORK();
+	if (child == 0) {
+		sleep_ms(20);
+		_exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+	}
 	SUCCEEDS(setitimer(ITIMER_REAL, &timer, NULL));
 	EQUALS(read(ends[0], &byte, 1), 1);
 	EXITS(child, 0);
@@ -214,11 +228,9 @@ TEST(locks)
 	under_fire(0);
 	FAILS(flock(file, LOCK_EX), EINTR);
 	no_more_fire();
-	pid_t child = FORK();
-	if (child == 0) {
-		sleep_ms(20);
+	pid_t child = fork_until_go();
+	if (child == 0)
 		_exit(flock(other, LOCK_UN));
-	}
 	under_fire(SA_RESTART);
 	SUCCEEDS(flock(file, LOCK_EX));
 	no_more_fire();
