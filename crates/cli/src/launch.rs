@@ -11,13 +11,20 @@ use serde_json::json;
 
 use crate::backends;
 use crate::failure::Failure;
-use crate::options::SandboxOptions;
 use crate::signal_names;
 
-/// Runs what the options and the specification describe, to its end.
-pub fn launch(options: &SandboxOptions, spec: &SandboxSpec) -> Result<ExitCode, Failure> {
-    let outcome = start_and_wait(&options.backend, spec);
-    if let Some(path) = &options.json_report {
+/// How a specification is run.
+pub struct Launch<'a> {
+    /// The backend's name.
+    pub backend: &'a str,
+    /// Where the report goes.
+    pub report: Option<&'a Path>,
+}
+
+/// Runs a specification to its end, and ends as it ended.
+pub fn launch(options: &Launch<'_>, spec: &SandboxSpec) -> Result<ExitCode, Failure> {
+    let outcome = start_and_wait(options.backend, spec);
+    if let Some(path) = options.report {
         write_report(path, &outcome)?;
     }
     let report = outcome?;

@@ -16,6 +16,7 @@ mod probe;
 mod run;
 mod shell;
 mod signal_names;
+mod skill;
 mod syscalls;
 
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Command {
     Run(run::Options),
     /// Open an interactive shell inside
     Shell(shell::Options),
+    /// Check, show, pack, run and test Agent Skills
+    Skill(skill::Options),
     /// Measure the sandbox against Linux
     Conform(conform::Options),
     /// Show which system calls are supported, and how well
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(options) => run::run(options),
         Command::Shell(options) => shell::run(options),
+        Command::Skill(options) => skill::run(options),
         Command::Conform(options) => conform::run(&options),
         Command::Syscalls(options) => syscalls::run(&options),
         Command::Doctor(options) => doctor::run(&options),

@@ -14,6 +14,7 @@ use sandbox_spec::{
 
 use crate::backends;
 use crate::failure::Failure;
+use crate::launch::Launch;
 
 /// What `--net` can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -71,10 +72,10 @@ pub struct SandboxOptions {
     require: Vec<ContainmentLayer>,
     /// Write how the sandbox ended, and what it used, to a file
     #[arg(long, value_name = "FILE")]
-    pub json_report: Option<PathBuf>,
+    json_report: Option<PathBuf>,
     /// What runs the sandbox
     #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
-    pub backend: String,
+    backend: String,
     #[command(flatten)]
     limits: LimitOptions,
 }
@@ -116,6 +117,11 @@ fn layer(name: &str) -> Result<ContainmentLayer, String> {
 }
 
 impl SandboxOptions {
+    /// How to run the specification.
+    pub fn launch(&self) -> Launch<'_> {
+        Launch { backend: &self.backend, report: self.json_report.as_deref() }
+    }
+
     /// The specification for a program with these options.
     pub fn to_spec(&self, program: Vec<OsString>) -> Result<SandboxSpec, Failure> {
         let mut spec = SandboxSpec::new(program);

@@ -28,5 +28,5 @@ pub struct Options {
 /// Runs the program and ends as it ended.
 pub fn run(options: Options) -> Result<ExitCode, Failure> {
     let spec = options.sandbox.to_spec(options.program)?;
-    launch(&options.sandbox, &spec)
+    launch(&options.sandbox.launch(), &spec)
 }

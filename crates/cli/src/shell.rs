@@ -23,7 +23,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
     let shell = if has_bash(&spec) { "/bin/bash" } else { "/bin/sh" };
     spec.program = vec![shell.into(), "-i".into()];
     set_if_missing(&mut spec, "PS1", r"belljar:\w\$ ");
-    launch(&options.sandbox, &spec)
+    launch(&options.sandbox.launch(), &spec)
 }
 
 /// Looks into the root. In an archive nobody looks: `sh` is there if anything is.
