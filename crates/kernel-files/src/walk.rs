@@ -5,6 +5,9 @@
 //! Calls that want an existing file take [`lookup`]; calls that make or remove a name take
 //! [`resolve`].
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 use linux_abi::files::{MAX_SYMLINKS, MountFlags, NAME_MAX, ResolveFlags};
