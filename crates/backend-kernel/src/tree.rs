@@ -41,6 +41,11 @@ pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<Rc<FsContext>, R
             path: path.as_os_str().as_bytes().to_vec(),
             errno: cause.code().into(),
         },
+        RootError::Archive { path, cause } => Refusal::Path {
+            purpose: Purpose::Root,
+            path: path.as_os_str().as_bytes().to_vec(),
+            errno: cause.errno().code().into(),
+        },
         RootError::Mount { source_path, cause, .. } => Refusal::Path {
             purpose: Purpose::Mount,
             path: source_path.as_os_str().as_bytes().to_vec(),

@@ -37,6 +37,7 @@ pub mod regular_file;
 pub mod root;
 pub mod special;
 pub mod static_directory;
+pub mod tarfs;
 pub mod tmpfs;
 pub mod walk;
 pub mod xattr_map;

@@ -24,6 +24,7 @@ use crate::mount::{Location, Mount, MountNamespace};
 use crate::operations;
 use crate::overlay::{Overlay, Upper, UpperKind};
 use crate::special::SpecialFiles;
+use crate::tarfs::TarError;
 use crate::tmpfs::{Limits, Tmpfs};
 use crate::walk::{LastLink, lookup};
 
@@ -37,6 +38,14 @@ pub enum RootError {
         path: PathBuf,
         /// What the host says.
         cause: Errno,
+    },
+    /// The archive of the root.
+    #[error("cannot use {} as the root: {cause}", path.display())]
+    Archive {
+        /// What was named.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: TarError,
     },
     /// A mount.
     #[error("cannot mount {} at {}: {cause}", source_path.display(), destination.display())]

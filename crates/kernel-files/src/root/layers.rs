@@ -13,6 +13,7 @@ use crate::hostfs::{HostFs, HostOptions};
 use crate::inode::{FileSystem, Inode, NewInode, NewKind, WriteAt};
 use crate::overlay::{Overlay, Upper, UpperKind};
 use crate::static_directory::StaticDirectory;
+use crate::tarfs::TarFs;
 use crate::tmpfs::{Limits, Tmpfs};
 
 /// What of the host's root is shown. Not its homes, its keys, its logs and its data.
@@ -29,7 +30,9 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<dyn FileSystem>, RootEr
             vec![directory_layer(path)?, mount_points().map_err(made)?]
         }
         RootFs::Tar(path) => {
-            return Err(RootError::Root { path: path.clone(), cause: Errno::EOPNOTSUPP });
+            let archive = TarFs::open(path)
+                .map_err(|cause| RootError::Archive { path: path.clone(), cause })?;
+            vec![archive.root(), mount_points().map_err(made)?]
         }
     };
     let upper = match &spec.root_writes {
