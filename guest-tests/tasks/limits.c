@@ -134,8 +134,11 @@ TEST(address_space)
 
 TEST(cpu_time)
 {
+	/* A whole second of CPU time can take long on a busy machine. */
+	alarm(5 * TEST_SECONDS);
 	pid_t child = FORK();
 	if (child == 0) {
+		alarm(5 * TEST_SECONDS);
 		struct rlimit limit = { 1, 2 };
 		SUCCEEDS(setrlimit(RLIMIT_CPU, &limit));
 		signal(SIGXCPU, SIG_DFL);
