@@ -187,6 +187,11 @@ pub trait FileOps: Any {
         false
     }
 
+    /// Whether `EPIPE` of a write comes with `SIGPIPE`. That of datagram sockets does not.
+    fn raises_sigpipe(&self) -> bool {
+        true
+    }
+
     /// Whether the file has a position and `pread`, `pwrite` and `lseek` work on it.
     fn is_seekable(&self) -> bool {
         false

@@ -168,6 +168,10 @@ impl FileOps for Socket {
         self.ops.is_stream()
     }
 
+    fn raises_sigpipe(&self) -> bool {
+        self.ops.raises_sigpipe()
+    }
+
     fn poll(&self, _file: &OpenFile) -> PollEvents {
         self.ops.poll()
     }

@@ -15,6 +15,7 @@ mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 pub use in_flight::FilesInFlight;
 pub use name::{AbstractNames, UnixName};

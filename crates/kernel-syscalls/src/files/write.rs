@@ -127,7 +127,7 @@ async fn write_from(
     } else {
         thread.retry(file, PollEvents::WRITABLE, None, attempt).await
     };
-    let n = report_broken_pipe(thread, result)?;
+    let n = report_broken_pipe(thread, file, result)?;
     if n > 0 {
         written(thread, file, flags)?;
     }
@@ -170,7 +170,7 @@ async fn write_stream(
     loop {
         let attempt = || file.write(&mut buffers.clone());
         let result = thread.retry(file, PollEvents::WRITABLE, None, attempt).await;
-        let n = match report_broken_pipe(thread, result) {
+        let n = match report_broken_pipe(thread, file, result) {
             Ok(n) => n,
             Err(_) if n_written > 0 => return Ok(n_written),
             Err(interrupted) => return Err(interrupted),
@@ -193,9 +193,13 @@ pub(super) fn raise_broken_pipe(thread: &Rc<Thread>) {
     let _ = send_to_thread(thread, Signal::SIGPIPE, info);
 }
 
-/// `EPIPE` comes with a signal.
-fn report_broken_pipe(thread: &Rc<Thread>, result: WaitResult<usize>) -> WaitResult<usize> {
-    if result == Err(Interrupted::Errno(Errno::EPIPE)) {
+/// `EPIPE` comes with a signal for most files.
+fn report_broken_pipe(
+    thread: &Rc<Thread>,
+    file: &OpenFile,
+    result: WaitResult<usize>,
+) -> WaitResult<usize> {
+    if result == Err(Interrupted::Errno(Errno::EPIPE)) && file.ops().raises_sigpipe() {
         raise_broken_pipe(thread);
     }
     result
