@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::Args;
 use sandbox_spec::{ByteSize, parse_duration};
 use skills::policy::{Consent, Network, Policy, ResourceLimits};
-use skills::{PlanError, RunOptions, WorkFolder};
+use skills::{RunOptions, WorkFolder};
 
-use super::{load, runner, with_causes};
+use super::{problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{Launch, launch};
@@ -67,11 +67,12 @@ pub struct Options {
 
 /// Plans the run, starts it and ends as it ended.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let skill = load(&options.path)?;
+    let skill =
+        problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
     let run_options = run_options(options)?;
     let plan =
         skills::plan_run(&skill, options.script.as_deref(), &options.arguments, &run_options)
-            .map_err(|error| plan_failure(&error))?;
+            .map_err(|error| problem::of_planning(&options.path, &error))?;
     let pending: Vec<_> = plan.asks.iter().filter(|ask| !ask.is_granted).collect();
     if !pending.is_empty() {
         eprintln!("note: the skill asks for more than it gets; --yes grants it:");
@@ -79,8 +80,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
             eprintln!("note:   {}: {}", ask.about, ask.what);
         }
     }
-    let spec = runner::spec_of(&plan)
-        .map_err(|error| Failure::new(with_causes(&error)).code(Failure::CANNOT_START))?;
+    let spec = runner::spec_of(&plan).map_err(|error| problem::of_specification(&error))?;
     let report = options.json_report.as_deref();
     launch(&Launch { backend: &options.backend, report }, &spec)
 }
@@ -138,18 +138,4 @@ fn host_environment() -> BTreeMap<String, String> {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     std::env::vars_os().filter_map(text).collect()
-}
-
-fn plan_failure(error: &PlanError) -> Failure {
-    let failure = Failure::new(with_causes(error)).code(Failure::CANNOT_START);
-    match error {
-        PlanError::NoScriptNamed(scripts) => {
-            failure.hint(format!("name one of them: {}", scripts.join(", ")))
-        }
-        PlanError::BadPolicy(findings) => match findings.first() {
-            Some(first) => failure.hint(format!("{}: {}", first.place.line, first.what)),
-            None => failure,
-        },
-        _ => failure,
-    }
 }

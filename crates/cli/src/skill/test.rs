@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use skills::cases::{CaseResult, NativeRunner, Runner, read_all, run_case, table};
 
-use super::load;
+use super::problem;
 use super::runner::SandboxRunner;
 use crate::failure::Failure;
 use crate::{backends, output};
@@ -29,7 +29,7 @@ pub struct Options {
 
 /// Runs every case and prints a table. Ends with 1 if one does not hold.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let skill = load(&options.path)?;
+    let skill = problem::load(&options.path)?;
     let runner: Box<dyn Runner> = if options.native {
         Box::new(NativeRunner)
     } else {
