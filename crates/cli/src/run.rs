@@ -11,6 +11,7 @@ use crate::options::SandboxOptions;
 
 /// Options of `run`.
 #[derive(Args)]
+#[command(args_override_self = true)]
 #[command(override_usage = "belljar run [OPTIONS] -- PROGRAM [ARGS]...")]
 pub struct Options {
     /// The program and its arguments

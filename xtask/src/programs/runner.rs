@@ -172,6 +172,10 @@ fn run_inside(case: &Case, belljar: &Path, folder: &Path, shown_at: &Path) -> Re
     command.arg("--cwd").arg(shown_at);
     if let Some(prefix) = case.interpreter.as_ref().and_then(|it| it.prefix.as_ref()) {
         command.arg(format!("--mount={0}:{0}:ro", prefix.display()));
+        if prefix.starts_with("/root") {
+            // Nobody else may look into that folder, inside as natively.
+            command.arg("--user=root");
+        }
     }
     for (name, value) in environment(case, shown_at) {
         command.arg(format!("--env={name}={value}"));
