@@ -10,6 +10,7 @@ use super::listing::Listing;
 use super::{UpperKind, marks, require_upper};
 use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::FileKind;
+use crate::static_directory::StaticDirectory;
 
 impl OverlayInode {
     /// What the layers have of this name.
@@ -87,6 +88,8 @@ impl OverlayInode {
         for layer in upper.iter().chain(&self.lowers) {
             let directory = layer.directory().ok_or(Errno::ENOTDIR)?;
             let device = layer.metadata()?.device;
+            // The names of such a directory are files of other file systems.
+            let is_mixed = layer.as_any().is::<StaticDirectory>();
             let mut entries: Vec<(Vec<u8>, u64, FileKind)> = Vec::new();
             directory.list(0, &mut |entry| {
                 entries.push((entry.name.to_vec(), entry.inode, entry.kind));
@@ -98,7 +101,10 @@ impl OverlayInode {
                 }
                 let mut number = self.shared.number(device, inode);
                 let is_upper = upper.as_ref().is_some_and(|upper| Rc::ptr_eq(upper, layer));
-                if is_upper || kind == FileKind::CharacterDevice {
+                if is_mixed {
+                    let real = directory.lookup(&name)?.metadata()?;
+                    number = self.shared.number(real.device, real.inode);
+                } else if is_upper || kind == FileKind::CharacterDevice {
                     let Ok(real) = directory.lookup(&name) else { continue };
                     if marks::is_whiteout(&*real) {
                         hidden.insert(name);

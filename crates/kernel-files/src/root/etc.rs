@@ -150,7 +150,6 @@ pub fn generated(spec: &SandboxSpec) -> Vec<(&'static str, String)> {
         ("hosts", format!("127.0.0.1\tlocalhost {hostname}\n::1\tlocalhost ip6-localhost\n")),
         ("nsswitch.conf", NSSWITCH.to_owned()),
         ("resolv.conf", String::from("nameserver 127.0.0.1\n")),
-        ("mtab", String::new()),
     ]
 }
 

@@ -114,6 +114,9 @@ fn generated_layer(spec: &SandboxSpec) -> SysResult<Rc<dyn Inode>> {
     make_directory(&run, "lock", 0o1777, (0, 0))?;
     make_home(&root, spec)?;
     let folder = make_directory(&root, "etc", 0o755, (0, 0))?;
+    let mounts = NewKind::Symlink(b"../proc/self/mounts");
+    let names = folder.directory().ok_or(Errno::ENOTDIR)?;
+    names.create(b"mtab", &NewInode { kind: mounts, mode: 0o777, uid: 0, gid: 0 })?;
     for (name, text) in etc::generated(spec) {
         add_file(&folder, name, &text)?;
     }

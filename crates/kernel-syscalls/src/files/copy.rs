@@ -161,9 +161,6 @@ pub(crate) async fn sendfile(
             Err(interrupted) if n_sent == 0 => return Err(interrupted),
             Err(_) => break,
         }
-        if to.is_nonblocking() && to.ops().is_stream() {
-            continue;
-        }
     }
     source.finish(&thread, &from)?;
     Ok(n_sent)

@@ -48,9 +48,10 @@ impl Thread {
         self.unshare_files();
         self.unshare_fs();
         let closed = self.files().borrow_mut().remove_close_on_exec();
+        let table = self.files().borrow().id();
         for file in closed {
             // Errors of the last write-back have nobody to go to.
-            let _ = file.ops().flush(&file);
+            let _ = kernel_files::descriptors::close(&file, table);
         }
 
         self.kernel.ipc.process_executed(process.pid);
