@@ -78,9 +78,19 @@ fn processor(cpu: usize) -> Listing {
     })
 }
 
+/// A bit for each of the first `n` processors, in groups of 32 as Linux shows them.
+fn cpu_map(n: usize) -> String {
+    let full = std::iter::repeat_n(String::from("ffffffff"), n / 32);
+    let rest = (!n.is_multiple_of(32)).then(|| format!("{:x}", (1_u64 << (n % 32)) - 1));
+    rest.into_iter().chain(full).collect::<Vec<_>>().join(",")
+}
+
 /// One memory node with all processors.
 fn nodes_of(sources: &Sources) -> Listing {
     let cpus = format!("{}\n", sources.facts.cpu_list()).into_bytes();
+    let map = format!("{}\n", cpu_map(sources.facts.n_cpus())).into_bytes();
+    let total = format!("Node 0 MemTotal: {:>14} kB\n", sources.facts.memory_total() / 1024);
+    let total = total.into_bytes();
     Listing::new()
         .constant("has_cpu", "0\n")
         .constant("has_memory", "0\n")
@@ -88,7 +98,12 @@ fn nodes_of(sources: &Sources) -> Listing {
         .constant("possible", "0\n")
         .directory("node0", move || {
             let cpus = cpus.clone();
-            Listing::new().file("cpulist", move || Ok(cpus.clone())).constant("distance", "10\n")
+            let (map, total) = (map.clone(), total.clone());
+            Listing::new()
+                .file("cpulist", move || Ok(cpus.clone()))
+                .file("cpumap", move || Ok(map.clone()))
+                .constant("distance", "10\n")
+                .file("meminfo", move || Ok(total.clone()))
         })
 }
 

@@ -1,5 +1,6 @@
 //! What a process runs and how it wants to be treated.
 
+use kernel_tasks::process::Flags;
 use linux_abi::{Errno, SysResult};
 
 use super::{Context, parse_number};
@@ -18,6 +19,9 @@ pub(super) fn auxv(context: &Context) -> SysResult<Vec<u8>> {
 /// Empty for a process that has ended.
 pub(super) fn command_line(context: &Context) -> SysResult<Vec<u8>> {
     let process = context.subject.process()?;
+    if process.has_flag(Flags::INIT) {
+        return Ok(b"init\0".to_vec());
+    }
     Ok(if process.is_dead() { Vec::new() } else { process.program().command_line.clone() })
 }
 
@@ -31,7 +35,11 @@ pub(super) fn plain_name(context: &Context) -> SysResult<Vec<u8>> {
     if let Ok(thread) = context.subject.thread() {
         return Ok(thread.name());
     }
-    let program = context.subject.process()?.program();
+    let process = context.subject.process()?;
+    if process.has_flag(Flags::INIT) {
+        return Ok(b"init".to_vec());
+    }
+    let program = process.program();
     let file = program.executable.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     Ok(file.iter().copied().take(15).collect())
 }

@@ -64,10 +64,11 @@ impl View<'_> {
     fn translate(&self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut is_hidden = false;
-        for line in text.lines() {
+        for line in join_pieces(text) {
+            let line = line.as_str();
             match Mapping::parse(line) {
                 Some(mapping) => {
-                    is_hidden = self.hides(&mapping.range);
+                    is_hidden = self.hides(&mapping);
                     if !is_hidden {
                         shown.push_str(&self.show(&mapping));
                         shown.push('\n');
@@ -84,8 +85,15 @@ impl View<'_> {
         shown
     }
 
-    fn hides(&self, range: &Range<u64>) -> bool {
-        self.hidden.iter().any(|hidden| hidden.start < range.end && range.start < hidden.end)
+    /// Whether a mapping is the shim's: in its own ranges, or the stack that the host gave it.
+    fn hides(&self, mapping: &Mapping<'_>) -> bool {
+        let range = &mapping.range;
+        mapping.name == "[stack]" && !self.is_stack(mapping)
+            || self.hidden.iter().any(|hidden| hidden.start < range.end && range.start < hidden.end)
+    }
+
+    fn is_stack(&self, mapping: &Mapping<'_>) -> bool {
+        self.on_stack.is_some_and(|address| mapping.range.contains(&address))
     }
 
     fn show(&self, mapping: &Mapping<'_>) -> String {
@@ -98,7 +106,7 @@ impl View<'_> {
     }
 
     fn name(&self, mapping: &Mapping<'_>) -> String {
-        if self.on_stack.is_some_and(|address| mapping.range.contains(&address)) {
+        if self.is_stack(mapping) {
             return String::from("[stack]");
         }
         match mapping.name {
@@ -114,9 +122,29 @@ impl View<'_> {
     }
 }
 
+/// The lines of `maps` or `smaps`, with those mappings joined that follow each other in memory and
+/// in their file: the shim rewrites call sites page by page, which leaves the host with pieces.
+/// With details between them, as in `smaps`, pieces stay.
+fn join_pieces(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let joined = lines.last().and_then(|last| {
+            let (last, next) = (Mapping::parse(last)?, Mapping::parse(line)?);
+            last.is_followed_by(&next).then(|| last.joined_with(&next))
+        });
+        match (joined, lines.last_mut()) {
+            (Some(joined), Some(last)) => *last = joined,
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines
+}
+
 /// The head line of a mapping.
 struct Mapping<'a> {
     range: Range<u64>,
+    permissions: &'a str,
+    offset: u64,
     /// Everything up to the inode number.
     head: &'a str,
     file: HostFileNumber,
@@ -137,12 +165,29 @@ impl<'a> Mapping<'a> {
         let (start, end) = word().split_once('-')?;
         let hex = |text| u64::from_str_radix(text, 16).ok();
         let range = hex(start)?..hex(end)?;
-        let (_permissions, _offset) = (word(), word());
+        let permissions = word();
+        let offset = hex(word())?;
         let (major, minor) = word().split_once(':')?;
         let number = |text| u32::from_str_radix(text, 16).ok();
         let file = (number(major)?, number(minor)?, word().parse().ok()?);
         let head = line.get(..line.len() - rest.len())?;
-        Some(Self { range, head, file, name: rest.trim() })
+        Some(Self { range, permissions, offset, head, file, name: rest.trim() })
+    }
+
+    /// Whether `next` is the rest of the same piece of a file.
+    fn is_followed_by(&self, next: &Mapping<'_>) -> bool {
+        self.file.2 != 0
+            && self.range.end == next.range.start
+            && self.offset + (self.range.end - self.range.start) == next.offset
+            && self.file == next.file
+            && self.permissions == next.permissions
+            && self.name == next.name
+    }
+
+    fn joined_with(&self, next: &Mapping<'_>) -> String {
+        let rest = self.head.split_once(' ').map_or("", |(_, rest)| rest);
+        let head = format!("{:08x}-{:08x} {rest}", self.range.start, next.range.end);
+        format!("{head:<72} {}", self.name)
     }
 }
 
@@ -179,6 +224,16 @@ mod tests {
         let stack: Vec<&str> = shown.lines().filter(|line| line.ends_with("[stack]")).collect();
         assert_eq!(stack.len(), 1);
         assert!(stack[0].starts_with("7fff0000"));
+    }
+
+    #[test]
+    fn joins_the_pieces_of_a_file() {
+        let text = "00400000-00401000 r-xp 00001000 fe:01 42 /lib/x\n\
+                    00401000-00403000 r-xp 00002000 fe:01 42 /lib/x\n\
+                    00403000-00404000 rwxp 00004000 fe:01 42 /lib/x\n";
+        let shown = view(&MappedPaths::default()).translate(text);
+        let starts: Vec<&str> = shown.lines().map(|line| &line[..22]).collect();
+        assert_eq!(starts, ["00400000-00403000 r-xp", "00403000-00404000 rwxp"]);
     }
 
     #[test]

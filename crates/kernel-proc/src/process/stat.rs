@@ -1,7 +1,7 @@
 //! `stat`, `statm`, `io`, `sched` and `schedstat`.
 
 use kernel_core::timers::{Instant, boot_time, now};
-use kernel_tasks::process::CpuTimes;
+use kernel_tasks::process::{CpuTimes, Flags};
 use kernel_tasks::{HostFile, Process, Thread};
 use linux_abi::SysResult;
 use linux_abi::signals::{SIG_DFL, SIG_IGN, SigSet, Signal};
@@ -15,6 +15,8 @@ const NANOS_PER_TICK: u64 = 10_000_000;
 /// The letter that says what a process or thread does.
 pub(super) fn state(process: &Process, thread: Option<&Thread>) -> char {
     match thread {
+        // Process 1 is played by the kernel, which waits for guests.
+        None if process.has_flag(Flags::INIT) => 'S',
         _ if process.is_dead() => 'Z',
         None => 'Z',
         Some(_) if process.is_stopped() => 'T',
@@ -96,7 +98,7 @@ pub(super) fn stat(context: &Context) -> SysResult<Vec<u8>> {
     [user, system, children_user, children_system].iter().for_each(|ticks| add(ticks)); // 14-17
     add(&thread.as_ref().map_or(20, |thread| priority(thread))); // 18
     add(&nice);
-    add(&process.n_threads());
+    add(&process.n_threads().max(1));
     add(&0);
     add(&start_ticks(process.started)); // 22
     add(&host_word(&host, 23));

@@ -16,7 +16,7 @@ pub(super) fn text(context: &Context) -> SysResult<Vec<u8>> {
     text.push_str(&format!(
         "CoreDumping:\t0\nTHP_enabled:\t{}\nThreads:\t{}\n",
         u8::from(!process.has_flag(Flags::THP_DISABLED)),
-        process.n_threads(),
+        process.n_threads().max(1),
     ));
     signals(&mut text, &process, thread.as_deref());
     if let Some(thread) = &thread {
