@@ -6,6 +6,7 @@ use kernel_core::io::{SliceSource, VecSink};
 use kernel_core::memory::UserPtr;
 use kernel_core::wait::PollEvents;
 use kernel_files::notify::{self, Event};
+use kernel_files::open_file::SeekTo;
 use kernel_files::{FileKind, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
@@ -26,7 +27,8 @@ impl Place {
     pub(super) fn read(thread: &Thread, file: &OpenFile, pointer: UserPtr<i64>) -> SysResult<Self> {
         let offset = match pointer.non_null() {
             Some(pointer) => pointer.read(&thread.memory())?,
-            None => file.offset().cast_signed(),
+            // Asked of the file itself: the host keeps the position of inherited streams.
+            None => file.ops().seek(file, SeekTo::Current(0))?.cast_signed(),
         };
         let offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
         Ok(Self { pointer, offset })
@@ -37,7 +39,7 @@ impl Place {
         match self.pointer.non_null() {
             Some(pointer) => pointer.write(&thread.memory(), &self.offset.cast_signed()),
             None => {
-                file.set_offset(self.offset);
+                file.ops().seek(file, SeekTo::Start(self.offset.into()))?;
                 Ok(())
             }
         }
@@ -58,8 +60,6 @@ pub(crate) fn copy_file_range(
     if flags != 0 {
         return Err(Errno::EINVAL);
     }
-    let mut source = Place::read(thread, &from, offset_in)?;
-    let mut target = Place::read(thread, &to, offset_out)?;
     for file in [&from, &to] {
         let kind = file.metadata()?.kind();
         if kind == FileKind::Directory {
@@ -73,6 +73,8 @@ pub(crate) fn copy_file_range(
     {
         return Err(Errno::EBADF);
     }
+    let mut source = Place::read(thread, &from, offset_in)?;
+    let mut target = Place::read(thread, &to, offset_out)?;
     let length = length.min(MAX_AT_ONCE);
     if is_same_inode(&from, &to) {
         let distance = source.offset.abs_diff(target.offset);
