@@ -18,6 +18,7 @@ use std::fmt::Write;
 use std::rc::{Rc, Weak};
 
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::open_file::SeekTo;
 use kernel_files::{FileOps, OpenFile};
 use linux_abi::events::{EpollEvent, epoll};
 use linux_abi::files::OpenFlags;
@@ -228,6 +229,10 @@ impl FileOps for Epoll {
 
     fn queue(&self) -> Option<WaitQueue> {
         Some(self.queue.clone())
+    }
+
+    fn seek(&self, file: &OpenFile, _to: SeekTo) -> SysResult<u64> {
+        Ok(file.offset())
     }
 
     fn describe(&self) -> String {

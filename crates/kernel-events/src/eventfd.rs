@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use kernel_core::io::{Sink, Source};
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::open_file::SeekTo;
 use kernel_files::{FileOps, OpenFile};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
@@ -92,6 +93,10 @@ impl FileOps for EventFd {
 
     fn queue(&self) -> Option<WaitQueue> {
         Some(self.queue.clone())
+    }
+
+    fn seek(&self, file: &OpenFile, _to: SeekTo) -> SysResult<u64> {
+        Ok(file.offset())
     }
 
     fn describe(&self) -> String {

@@ -8,6 +8,7 @@ use kernel_core::io::Sink;
 use kernel_core::memory::UserPtr;
 use kernel_core::timers::{TimerKey, Timers, boot_time, now, real_time};
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::open_file::SeekTo;
 use kernel_files::{FileOps, Ioctl, OpenFile};
 use linux_abi::events::{TFD_IOC_SET_TICKS, TimerFdFlags};
 use linux_abi::files::OpenFlags;
@@ -216,6 +217,10 @@ impl FileOps for TimerFd {
         self.ticks.set(ticks);
         self.queue.wake(PollEvents::IN);
         Ok(0)
+    }
+
+    fn seek(&self, file: &OpenFile, _to: SeekTo) -> SysResult<u64> {
+        Ok(file.offset())
     }
 
     fn describe(&self) -> String {

@@ -255,7 +255,7 @@ impl SharedMemory {
             });
             let (id, length) = found.ok_or(Errno::EINVAL)?;
             if let Some(count) = attached.get_mut(&id) {
-                *count -= 1;
+                *count = count.saturating_sub(1);
             }
             attached.retain(|_, count| *count > 0);
             if attached.is_empty() {
@@ -265,6 +265,28 @@ impl SharedMemory {
         };
         self.release(id, pid);
         Ok(length)
+    }
+
+    /// Which processes may have the segment attached, and the inode number of its memfd. Guests
+    /// also unmap a segment without a word to us, so whoever needs the true count asks the host
+    /// for each process, and [tells](Self::recount).
+    pub fn users(&self, id: u32) -> (Vec<Pid>, u64) {
+        let all = self.attached.borrow();
+        let users = all.iter().filter(|(_, attached)| attached.contains_key(&id));
+        let inode = self.table.find(id).map_or(0, |segment| segment.inode);
+        (users.map(|(pid, _)| *pid).collect(), inode)
+    }
+
+    /// The process has the segment mapped so many times.
+    pub fn recount(&self, pid: Pid, id: u32, count: u64) {
+        let Ok(segment) = self.table.find(id) else { return };
+        let mut all = self.attached.borrow_mut();
+        let Some(place) = all.get_mut(&pid).and_then(|attached| attached.get_mut(&id)) else {
+            return;
+        };
+        let others = segment.n_attached.get().saturating_sub(*place);
+        segment.n_attached.set(others + count);
+        *place = count;
     }
 
     /// One attachment less.

@@ -1,5 +1,6 @@
 //! `shmget(2)`, `shmat(2)`, `shmdt(2)`, `shmctl(2)`.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
@@ -33,16 +34,48 @@ pub(crate) fn shmdt(thread: &Rc<Thread>, address: u64) -> SysResult<u64> {
     thread.kernel().ipc.shared_memory.detach(thread.process().pid, inode)
 }
 
-/// The inode number of the file whose mapping starts at `address`, by a text like
-/// `/proc/self/maps`: `start-end permissions offset device inode path`.
-fn inode_mapped_at(maps: &[u8], address: u64) -> Option<u64> {
-    let text = String::from_utf8_lossy(maps);
-    text.lines().find_map(|line| {
+/// Counts anew how often a segment is attached: guests may have unmapped it.
+fn recount(thread: &Rc<Thread>, all: &SharedMemory, id: u32) {
+    let (users, inode) = all.users(id);
+    for pid in users {
+        let process = thread.kernel().ids.process(pid);
+        let Some(member) = process.and_then(|process| process.threads().into_iter().next()) else {
+            continue;
+        };
+        all.recount(pid, id, n_mapped(&member.machine().maps_text(), inode));
+    }
+}
+
+/// One line of a text like `/proc/self/maps`: `start-end permissions offset device inode path`.
+struct Mapping {
+    start: u64,
+    offset: u64,
+    inode: u64,
+}
+
+fn mappings(maps: &str) -> impl Iterator<Item = Mapping> {
+    maps.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace();
         let (start, _) = fields.next()?.split_once('-')?;
-        let is_here = u64::from_str_radix(start, 16).ok()? == address;
-        is_here.then(|| fields.nth(3)?.parse().ok())?
+        let start = u64::from_str_radix(start, 16).ok()?;
+        let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
+        Some(Mapping { start, offset, inode: fields.nth(1)?.parse().ok()? })
     })
+}
+
+/// The inode number of the file whose mapping starts at `address`.
+fn inode_mapped_at(maps: &[u8], address: u64) -> Option<u64> {
+    let text = String::from_utf8_lossy(maps);
+    mappings(&text).find(|mapping| mapping.start == address).map(|mapping| mapping.inode)
+}
+
+/// How many mappings of this file there are. Parts of one mapping count once.
+fn n_mapped(maps: &[u8], inode: u64) -> u64 {
+    let text = String::from_utf8_lossy(maps);
+    let own = mappings(&text).filter(|mapping| mapping.inode == inode);
+    let bases: HashSet<u64> =
+        own.map(|mapping| mapping.start.wrapping_sub(mapping.offset)).collect();
+    bases.len() as u64
 }
 
 /// Looks at a segment, changes it or removes it.
@@ -66,6 +99,7 @@ pub(crate) fn shmctl(
             if operation != command::SHM_STAT_ANY {
                 segment.permission().get().check(&who, Want::READ)?;
             }
+            recount(thread, all, id);
             UserPtr::new(argument).write(&thread.memory(), &segment.show(id))?;
             Ok(if operation == command::IPC_STAT { 0 } else { id })
         }
@@ -75,7 +109,10 @@ pub(crate) fn shmctl(
         }
         command::SHM_LOCK => all.lock(id, true, &who).map(|()| 0),
         command::SHM_UNLOCK => all.lock(id, false, &who).map(|()| 0),
-        command::IPC_RMID => all.remove(id, &who).map(|()| 0),
+        command::IPC_RMID => {
+            recount(thread, all, id);
+            all.remove(id, &who).map(|()| 0)
+        }
         _ => Err(Errno::EINVAL),
     }
 }
@@ -115,5 +152,14 @@ mod tests {
             7f00a0000000-7f00a0002000 rw-s 00000000 00:01 1042 /memfd:SYSV (deleted)\n";
         assert_eq!(inode_mapped_at(maps, 0x7f00_a000_0000), Some(1042));
         assert_eq!(inode_mapped_at(maps, 0x7f00_a000_1000), None);
+        assert_eq!((n_mapped(maps, 1042), n_mapped(maps, 7)), (1, 0));
+    }
+
+    #[test]
+    fn parts_of_a_mapping_count_once() {
+        let maps = b"1000-2000 rw-s 00000000 00:01 9 /memfd:SYSV (deleted)\n\
+            2000-3000 r--s 00001000 00:01 9 /memfd:SYSV (deleted)\n\
+            8000-a000 rw-s 00000000 00:01 9 /memfd:SYSV (deleted)\n";
+        assert_eq!(n_mapped(maps, 9), 2);
     }
 }
