@@ -18,9 +18,12 @@ fn options<T: clap::Args>(arguments: &[&str]) -> T {
     With::<T>::parse_from(std::iter::once(&"ci").chain(arguments)).options
 }
 
+/// One step of CI.
+type Step = fn() -> Result<()>;
+
 /// Runs every step, says how long each took, and fails if any failed.
 pub fn run() -> Result<()> {
-    let steps: [(&str, fn() -> Result<()>); 5] = [
+    let steps: [(&str, Step); 5] = [
         ("setup", setup::run),
         ("check", check::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
