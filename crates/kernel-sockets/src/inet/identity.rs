@@ -86,6 +86,18 @@ impl Identity {
         }
     }
 
+    /// Tells the table of ports that options of the socket have changed.
+    pub fn update_sharing<T: ?Sized>(
+        &self,
+        common: &Common,
+        ports: &Ports<T>,
+        caller: &dyn Caller,
+    ) {
+        if let Some(key) = self.binding.get() {
+            ports.set_sharing(key, Self::sharing(common, caller.credentials().euid));
+        }
+    }
+
     /// Binds to an address; the port may be 0.
     pub fn bind<T: ?Sized>(
         &self,

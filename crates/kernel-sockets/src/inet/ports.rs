@@ -169,6 +169,15 @@ impl<T: ?Sized> Ports<T> {
         }
     }
 
+    /// The socket now allows others more, or less.
+    pub fn set_sharing(&self, key: BindingKey, sharing: Sharing) {
+        let mut ports = self.ports.borrow_mut();
+        let binding = ports.get_mut(&key.port).and_then(|port| port.bindings.get_mut(key.key));
+        if let Some(binding) = binding {
+            binding.sharing = sharing;
+        }
+    }
+
     /// Gives the port back.
     pub fn release(&self, key: BindingKey) {
         let mut ports = self.ports.borrow_mut();

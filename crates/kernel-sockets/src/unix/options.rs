@@ -64,7 +64,8 @@ pub(super) fn ioctl(socket: &UnixSocket, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         },
         sioc::SIOCOUTQ => socket.n_unread(),
         sioc::SIOCATMARK => 0,
-        _ => return Err(Errno::ENOTTY),
+        // Any socket can be asked about interfaces, and `if_nametoindex(3)` asks one of these.
+        _ => return crate::inet::interface_request(socket.common(), ioctl),
     };
     let n_bytes = i32::try_from(n_bytes).unwrap_or(i32::MAX);
     UserPtr::new(ioctl.argument).write(ioctl.memory, &n_bytes)?;

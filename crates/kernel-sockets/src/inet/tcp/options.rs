@@ -90,6 +90,12 @@ pub(super) fn set(
     value: &[u8],
 ) -> SysResult<()> {
     match (level, name) {
+        (sol::SOCKET, so::REUSEADDR | so::REUSEPORT) => {
+            options::set(&socket.common, caller, name, value)?;
+            let ports = &socket.common.network.tcp_ports;
+            socket.identity.update_sharing(&socket.common, ports, caller);
+            Ok(())
+        }
         (sol::SOCKET, _) => options::set(&socket.common, caller, name, value),
         (sol::TCP, tcp::CONGESTION) => {
             let end = value.iter().position(|&byte| byte == 0).unwrap_or(value.len());

@@ -37,6 +37,12 @@ pub(super) fn set(
     value: &[u8],
 ) -> SysResult<()> {
     match (level, name) {
+        (sol::SOCKET, so::REUSEADDR | so::REUSEPORT) => {
+            options::set(&socket.common, caller, name, value)?;
+            let ports = &socket.common.network.udp_ports;
+            socket.identity.update_sharing(&socket.common, ports, caller);
+            Ok(())
+        }
         (sol::SOCKET, _) => options::set(&socket.common, caller, name, value),
         (sol::IP, ip::ADD_MEMBERSHIP) => join(socket, v4_group(value)?),
         (sol::IP, ip::DROP_MEMBERSHIP) => leave(socket, v4_group(value)?),
