@@ -151,11 +151,16 @@ impl Machine for GuestMachine {
 
     fn thread_cpu_time(&self) -> (u64, u64) {
         let slot = self.place.space.channel.slot(self.place.index);
-        host_sys::thread_cpu_time(slot.host_tid.load(Relaxed))
+        (host_sys::thread_cpu_time(slot.host_tid.load(Relaxed)), 0)
     }
 
     fn process_cpu_time(&self) -> (u64, u64) {
-        self.place.space.host.outer_pid().map_or((0, 0), OuterPid::cpu_time)
+        let host = &self.place.space.host;
+        let total = host.pid().map_or(0, host_sys::process_cpu_time);
+        // The host tells user from system time in ticks only: the rest of the total is the user's.
+        let (_, system) = host.outer_pid().map_or((0, 0), OuterPid::coarse_cpu_time);
+        let system = system.min(total);
+        (total - system, system)
     }
 
     fn resident_bytes(&self) -> u64 {

@@ -12,6 +12,7 @@ use crate::host::{self, errno, nr};
 use crate::process::VDSO;
 use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
+use crate::usermem::put;
 use crate::{frame, futex, inbox, mask, memory, robust, spawn, staging};
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
@@ -103,13 +104,17 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
             Ok(i64::from(thread.slot().ids[ids::TID].load(Relaxed)))
         }
         nr::SET_ROBUST_LIST => {
-            const HEAD_SIZE: u64 = 24;
             if r.rsi != HEAD_SIZE {
                 return Err(errno::EINVAL);
             }
             thread.robust_list.set(r.rdi);
             Ok(0)
         }
+        nr::GET_ROBUST_LIST if is_self(thread, r.rdi) => {
+            put(r.rdx, &HEAD_SIZE)?;
+            put(r.rsi, &thread.robust_list.get()).map(|()| 0)
+        }
+        nr::MEMBARRIER => Ok(membarrier(r)),
         // glibc does without; the host cannot serve it, because it would compare host CPU state
         // with guest memory behind our back.
         nr::RSEQ => Err(errno::ENOSYS),
@@ -214,6 +219,27 @@ fn shmdt(thread: &Tcb, address: u64) -> i64 {
     host::call3(nr::MUNMAP, address, length.cast_unsigned(), 0)
 }
 
+/// The size of `struct robust_list_head`.
+const HEAD_SIZE: u64 = 24;
+
+fn is_self(thread: &Tcb, tid: u64) -> bool {
+    tid as u32 == 0 || tid as u32 == thread.slot().ids[ids::TID].load(Relaxed)
+}
+
+/// `membarrier`: the commands that concern the calling process alone, and the plain global one.
+fn membarrier(r: &Registers) -> i64 {
+    const QUERY: u64 = 0;
+    const OFFERED: u64 = 1 | 8 | 16 | 32 | 64;
+    let (command, flags) = (u64::from(r.rdi as u32), u64::from(r.rsi as u32));
+    if flags != 0 || command != QUERY && (command & OFFERED == 0 || !command.is_power_of_two()) {
+        return errno::EINVAL;
+    }
+    match host::call3(nr::MEMBARRIER, command, 0, 0) {
+        offered if command == QUERY && offered > 0 => offered & OFFERED.cast_signed(),
+        result => result,
+    }
+}
+
 /// The CPU-time clocks of the calling process and thread: the host keeps them.
 fn is_own_cpu_clock(clock: u64) -> bool {
     matches!(clock as u32, 2 | 3)
@@ -228,7 +254,7 @@ fn arch_prctl(r: &Registers) -> Result<i64, i64> {
             host::set_fs_base(r.rsi);
             Ok(0)
         }
-        GET_FS => crate::usermem::put(r.rsi, &host::fs_base()).map(|()| 0),
+        GET_FS => put(r.rsi, &host::fs_base()).map(|()| 0),
         // GS is the shim's; CET, AMX and LAM are not offered.
         _ => Err(errno::EINVAL),
     }

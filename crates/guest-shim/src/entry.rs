@@ -91,6 +91,12 @@ shim_entry:
 shim_restore_begin:
     test %eax, %eax
     jnz 2f
+    // The common flags by SAHF, which is quick; overflow is clear after the test.
+    mov 128(%rsp), %rcx
+    test $0xd00, %ecx
+    jnz 2f
+    mov %cl, %ah
+    sahf
     pop %r15
     pop %r14
     pop %r13

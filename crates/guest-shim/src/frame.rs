@@ -222,10 +222,10 @@ pub fn sigreturn(thread: &Tcb, registers: &mut Registers) -> Result<(), i64> {
     const ALWAYS_FLAGS: u64 = 0x202;
     let empty = GuestFrame { restorer: 0, context: EMPTY, info: [0; 16] };
     let at = registers.rsp.wrapping_sub(8);
-    let mut guest = empty;
+    let guest = empty;
     // The siginfo is not read back: it may have been overwritten by the handler.
     let length = core::mem::offset_of!(GuestFrame, info);
-    copy(address_of(&mut guest), at, length)?;
+    copy(address_of(&guest), at, length)?;
     let guest = core::hint::black_box(&guest);
     let context = guest.context;
     save(registers, &context);

@@ -54,7 +54,9 @@ pub mod nr {
     pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
     pub const SET_ROBUST_LIST: u64 = 273;
+    pub const GET_ROBUST_LIST: u64 = 274;
     pub const SECCOMP: u64 = 317;
+    pub const MEMBARRIER: u64 = 324;
     pub const RSEQ: u64 = 334;
     pub const CLONE3: u64 = 435;
 }

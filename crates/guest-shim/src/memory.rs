@@ -16,7 +16,8 @@ const PAGE: u64 = 4096;
 
 /// Refuses ranges that touch the shim's memory.
 pub fn check_range(address: u64, length: u64) -> Result<(), i64> {
-    let end = address.checked_add(length).ok_or(errno::ENOMEM)?;
+    // A range that wraps is the host's to refuse.
+    let Some(end) = address.checked_add(length) else { return Ok(()) };
     if address < SHIM_END && end > SHIM_BASE { Err(errno::ENOMEM) } else { Ok(()) }
 }
 
@@ -91,6 +92,9 @@ pub fn on_range(number: u64, registers: &Registers) -> Result<i64, i64> {
     let r = registers;
     check_range(r.rdi, r.rsi)?;
     let third = if number == nr::MPROTECT { r.rdx & !GROWS } else { r.rdx };
+    if number == nr::MPROTECT && third & !KNOWN_PROTECTION != 0 {
+        return Err(errno::EINVAL);
+    }
     if number == nr::MADVISE && !is_advice_allowed(r.rdx) {
         return Err(errno::EINVAL);
     }
@@ -99,7 +103,7 @@ pub fn on_range(number: u64, registers: &Registers) -> Result<i64, i64> {
 
 /// Advice that the host's filter lets through.
 fn is_advice_allowed(advice: u64) -> bool {
-    matches!(advice, 0..=4 | 8 | 10 | 11 | 14..=23)
+    matches!(advice as u32, 0..=4 | 8..=11 | 14..=23)
 }
 
 /// `mremap(old, old_size, new_size, flags, new)`.

@@ -145,10 +145,11 @@ fn rewrite(site: u64) -> u64 {
         [_, _, 0xb8, low, high, 0, 0] => rewrite_mov(site, site - 5, [low, high]),
         // mov $number, %rax
         [0x48, 0xc7, 0xc0, low, high, 0, 0] => rewrite_mov(site, site - 7, [low, high]),
-        _ => match get(back, [0u8; 6]) {
-            Ok(cmp @ [0x48, 0x3d, ..]) => return rewrite_cmp(site, cmp),
-            _ => {}
-        },
+        _ => {
+            if let Ok(cmp @ [0x48, 0x3d, ..]) = get(back, [0u8; 6]) {
+                return rewrite_cmp(site, cmp);
+            }
+        }
     }
     back
 }

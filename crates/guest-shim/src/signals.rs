@@ -185,10 +185,7 @@ pub fn deliver(
             ask = true;
         }
     }
-    match call {
-        Some(_) => true,
-        None => false,
-    }
+    call.is_some()
 }
 
 fn prepare_restart(registers: &mut Registers, number: u64, how: i64, flags: u64) {

@@ -40,8 +40,9 @@ impl OuterPid {
         number.trim().parse().ok().map(Self)
     }
 
-    /// User and system CPU time in nanoseconds; zero once it is gone.
-    pub fn cpu_time(self) -> (u64, u64) {
+    /// User and system CPU time in nanoseconds, as coarse as the host's ticks; zero once it is
+    /// gone.
+    pub fn coarse_cpu_time(self) -> (u64, u64) {
         const NANOS_PER_TICK: u64 = 10_000_000;
         let text = self.text("stat");
         let text = String::from_utf8_lossy(&text);
@@ -67,19 +68,26 @@ impl OuterPid {
     }
 }
 
-/// CPU time of a thread of any process in nanoseconds, all of it counted as user time; zero once
-/// it is gone.
-pub fn thread_cpu_time(tid: u32) -> (u64, u64) {
+/// CPU time of a thread of any process in nanoseconds; zero once it is gone.
+pub fn thread_cpu_time(tid: u32) -> u64 {
     /// `CPUCLOCK_SCHED | CPUCLOCK_PERTHREAD_MASK`.
     const THREAD_CLOCK: i32 = 6;
-    let Ok(tid) = i32::try_from(tid) else { return (0, 0) };
-    let clock = (!tid << 3) | THREAD_CLOCK;
+    i32::try_from(tid).map_or(0, |tid| read_clock((!tid << 3) | THREAD_CLOCK))
+}
+
+/// CPU time of a process in nanoseconds; zero once it is gone.
+pub fn process_cpu_time(pid: Pid) -> u64 {
+    /// `CPUCLOCK_SCHED`.
+    const PROCESS_CLOCK: i32 = 2;
+    read_clock((!pid.as_raw_nonzero().get() << 3) | PROCESS_CLOCK)
+}
+
+fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes the structure that it is given.
     let failed = unsafe { libc::clock_gettime(clock, &mut time) };
     if failed != 0 {
-        return (0, 0);
+        return 0;
     }
-    let nanos = time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned();
-    (nanos, 0)
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }

@@ -12,7 +12,7 @@ mod namespaces;
 mod privileges;
 mod signal_descriptor;
 
-pub use children::{HostStatus, OuterPid, reap_child, thread_cpu_time};
+pub use children::{HostStatus, OuterPid, process_cpu_time, reap_child, thread_cpu_time};
 pub use cpu::{RunDelay, current_cpu, ticks, ticks_per_microsecond};
 pub use errno::errno_of;
 pub use features::{landlock_abi, seccomp_trap_available};
