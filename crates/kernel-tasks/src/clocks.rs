@@ -117,7 +117,7 @@ impl Clock {
             Self::OfThread(thread, kind) => thread
                 .upgrade()
                 .filter(|thread| !thread.has_exited())
-                .map_or(0, |thread| kind.of(thread.machine().thread_cpu_time().into())),
+                .map_or(0, |thread| kind.of(thread.cpu_times())),
         }
     }
 

@@ -201,6 +201,13 @@ impl Thread {
         SigInfo::from_process(signal, code, self.process.pid, self.credentials().uid)
     }
 
+    /// Tells the shim everything that it answers by itself, after another thread has sat in its
+    /// place (`vfork`).
+    pub fn publish(&self) {
+        self.publish_ids();
+        self.publish_pending();
+    }
+
     /// Tells the shim the ids that it answers by itself.
     pub(crate) fn publish_ids(&self) {
         let who = self.credentials();

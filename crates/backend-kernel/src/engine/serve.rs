@@ -188,6 +188,8 @@ impl Engine {
                 egid: who.egid,
             });
             machine.set_pending_signals(parent.pending_signals().0);
+            // The slot still shows what was the child's.
+            parent.publish();
         }
     }
 

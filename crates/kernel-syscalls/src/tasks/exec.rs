@@ -47,7 +47,8 @@ pub(crate) fn execveat(
     let start = if from_cwd {
         thread.fs().cwd()
     } else {
-        thread.file(directory)?.location().cloned().ok_or(Errno::EACCES)?
+        let errno = if path.is_empty() { Errno::EACCES } else { Errno::ENOTDIR };
+        thread.file(directory)?.location().cloned().ok_or(errno)?
     };
     let executable = if path.is_empty() {
         Executable::File(&start)

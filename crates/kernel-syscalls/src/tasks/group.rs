@@ -21,12 +21,11 @@ fn process_of(thread: &Rc<Thread>, pid: i32) -> SysResult<Rc<Process>> {
 /// Moves a process to a group, which is made if the group is to have the id of the process.
 pub(crate) fn setpgid(thread: &Rc<Thread>, pid: i32, pgid: i32) -> SysResult<()> {
     let caller = thread.process();
-    if pgid < 0 {
-        return Err(Errno::EINVAL);
-    }
+    let pid = if pid == 0 { caller.pid.0.cast_signed() } else { pid };
+    let pgid = if pgid == 0 { pid } else { pgid };
+    let pgid = Pid(u32::try_from(pgid).map_err(|_| Errno::EINVAL)?);
+    let pid = Pid(u32::try_from(pid).map_err(|_| Errno::ESRCH)?);
     let ids = &thread.kernel().ids;
-    let pid =
-        if pid == 0 { caller.pid } else { Pid(u32::try_from(pid).map_err(|_| Errno::ESRCH)?) };
     let target = match ids.process(pid) {
         Some(process) => process,
         None if ids.thread(pid).is_some() => return Err(Errno::EINVAL),
@@ -46,7 +45,6 @@ pub(crate) fn setpgid(thread: &Rc<Thread>, pid: i32, pgid: i32) -> SysResult<()>
     if target.is_session_leader() {
         return Err(Errno::EPERM);
     }
-    let pgid = if pgid == 0 { target.pid } else { Pid(pgid.unsigned_abs()) };
     match ids.group(pgid) {
         Some(group) if group.session().sid == caller.session().sid => target.set_group(&group),
         None if pgid == target.pid => target.lead_new_group(),

@@ -32,9 +32,7 @@ pub(crate) fn getrusage(thread: &Rc<Thread>, who: i32, place: UserPtr<Rusage>) -
     let answer = match who {
         usage_of::SELF => usage(process.cpu_times(), process.max_resident().0),
         usage_of::CHILDREN => usage(process.children_cpu_times(), process.max_resident().1),
-        usage_of::THREAD => {
-            usage(thread.machine().thread_cpu_time().into(), process.max_resident().0)
-        }
+        usage_of::THREAD => usage(thread.cpu_times(), process.max_resident().0),
         _ => return Err(Errno::EINVAL),
     };
     place.write(&thread.memory(), &answer)

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Flags, Process};
-use crate::Machine;
+use crate::{Machine, Thread};
 
 /// Clock ticks per second, as `times(2)` and `/proc` count them.
 pub const TICKS_PER_SEC: u64 = 100;
@@ -54,6 +54,19 @@ pub(super) struct Usage {
     /// The largest resident memory seen, in bytes.
     max_resident: u64,
     children_max_resident: u64,
+}
+
+impl Thread {
+    /// What this thread has used. The only thread of a process has used what the process has,
+    /// which the host tells more readily.
+    pub fn cpu_times(&self) -> CpuTimes {
+        let machine = self.machine();
+        if self.process().n_threads() == 1 {
+            machine.process_cpu_time().into()
+        } else {
+            machine.thread_cpu_time().into()
+        }
+    }
 }
 
 impl Process {
