@@ -161,7 +161,6 @@ impl Machine for GuestMachine {
         let (_, system) = host.outer_pid().map_or((0, 0), OuterPid::coarse_cpu_time);
         let system = system.min(total);
         (total - system, system)
-        host.pid().map_or((0, 0), |pid| host_sys::process_cpu_time(pid, || host.outer_pid()))
     }
 
     fn resident_bytes(&self) -> u64 {

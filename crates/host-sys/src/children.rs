@@ -6,9 +6,6 @@ use std::os::fd::AsRawFd;
 
 use rustix::process::{Pid, PidfdFlags, WaitOptions};
 
-/// The unit of CPU times in `/proc`.
-const NANOS_PER_TICK: u64 = 10_000_000;
-
 /// How a child process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostStatus {
@@ -47,8 +44,6 @@ impl OuterPid {
     /// gone.
     pub fn coarse_cpu_time(self) -> (u64, u64) {
         const NANOS_PER_TICK: u64 = 10_000_000;
-    /// User and system CPU time in nanoseconds; zero once it is gone.
-    pub fn cpu_time(self) -> (u64, u64) {
         let text = self.text("stat");
         let text = String::from_utf8_lossy(&text);
         // The name, in parentheses, may hold anything; the numbers follow the last one.
@@ -88,29 +83,6 @@ pub fn process_cpu_time(pid: Pid) -> u64 {
 }
 
 fn read_clock(clock: libc::clockid_t) -> u64 {
-    let Ok(tid) = i32::try_from(tid) else { return (0, 0) };
-    (read_cpu_clock(tid, THREAD_CLOCK), 0)
-}
-
-/// User and system CPU time of a process in nanoseconds; zero once it is gone. `outer` names it in
-/// `/proc`, which is asked only if there is more than a tick to divide.
-pub fn process_cpu_time(pid: Pid, outer: impl FnOnce() -> Option<OuterPid>) -> (u64, u64) {
-    /// `CPUCLOCK_SCHED`.
-    const PROCESS_CLOCK: i32 = 2;
-    let total = read_cpu_clock(pid.as_raw_nonzero().get(), PROCESS_CLOCK);
-    if total < NANOS_PER_TICK {
-        return (total, 0);
-    }
-    // The clock is exact, and `/proc` knows how the time divides.
-    let (user, system) = outer().map_or((1, 0), OuterPid::cpu_time);
-    let ticks = u128::from((user + system).max(1));
-    let system = u128::from(total) * u128::from(system) / ticks;
-    let system = u64::try_from(system).unwrap_or(0).min(total);
-    (total - system, system)
-}
-
-fn read_cpu_clock(id: i32, kind: i32) -> u64 {
-    let clock = (!id << 3) | kind;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes the structure that it is given.
     let failed = unsafe { libc::clock_gettime(clock, &mut time) };

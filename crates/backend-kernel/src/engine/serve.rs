@@ -9,7 +9,6 @@ use guest_process::channel::Piece;
 use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
-use kernel_tasks::machine::Ids;
 use linux_abi::{Errno, Interrupted, Restart, WaitResult};
 
 use super::space::Seat;
@@ -177,17 +176,6 @@ impl Engine {
         if let Some(parent) = seat.vfork_parent.borrow_mut().take() {
             let machine = parent.machine();
             machine.attach(&parent);
-            let who = parent.credentials();
-            machine.publish_ids(Ids {
-                pid: parent.process().pid.0,
-                tid: parent.tid().0,
-                ppid: parent.process().parent_pid().0,
-                uid: who.uid,
-                euid: who.euid,
-                gid: who.gid,
-                egid: who.egid,
-            });
-            machine.set_pending_signals(parent.pending_signals().0);
             // The slot still shows what was the child's.
             parent.publish();
         }
