@@ -348,7 +348,7 @@ syscalls! {
     ppoll                    [271] (in_out("fds", 64), size("nfds"), in_out("tmo_p", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::ppoll);
     unshare                  [272] (hex("flags")) Partial(tasks::unshare, "files and file system context only; namespaces are refused (EPERM)");
     set_robust_list          [273] (address("head"), size("len")) Shim("the shim walks the list when the thread ends by itself; not when it is killed");
-    get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Shim("the shim keeps the caller's own; other threads are refused (EPERM)");
+    get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Partial(tasks::get_robust_list, "the shim answers for its own thread; the lists of other threads are refused (EPERM)");
     splice                   [275] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(wait files::splice);
     tee                      [276] (fd("fd_in"), fd("fd_out"), size("size"), hex("flags")) Full(wait files::tee);
     sync_file_range          [277] (fd("fd"), int("offset"), int("nbytes"), hex("flags")) Full(files::sync_file_range);
