@@ -16,6 +16,7 @@ use kernel_files::{Access, FdTable, FsContext, Mount, OpenFile};
 use kernel_proc::{Sources, SystemFacts, cgroup_fs, proc_fs, sys_fs};
 use kernel_tasks::Kernel;
 use kernel_terminals::Terminal;
+use kernel_terminals::host::HostInput;
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::terminals::WindowSize;
 use linux_abi::{Fd, SysResult};
@@ -91,7 +92,7 @@ pub fn open_streams(
     for (fd, stream) in (0..).map(Fd).zip(streams) {
         let Some(stream) = stream else { continue };
         let file = if rustix::termios::isatty(&stream) {
-            open_terminal(stream, kernel, events, uid, &mut terminal)?
+            open_terminal(stream, fd == Fd(0), kernel, events, uid, &mut terminal)?
         } else {
             HostStream::open(stream, events)?
         };
@@ -102,6 +103,7 @@ pub fn open_streams(
 
 fn open_terminal(
     host: OwnedFd,
+    is_standard_input: bool,
     kernel: &Kernel,
     events: &HostEvents,
     uid: u32,
@@ -110,12 +112,23 @@ fn open_terminal(
     let terminal = match terminal {
         Some(terminal) => Rc::clone(terminal),
         None => {
-            let made = kernel.terminals.add_host(host, events, uid)?;
+            // Descriptor 0 comes first: another one that is a terminal has no keyboard of ours.
+            let input = if is_standard_input && is_foreground(&host) {
+                HostInput::AtOnce
+            } else {
+                HostInput::WhenWanted
+            };
+            let made = kernel.terminals.add_host(host, input, events, uid)?;
             terminal.insert(made).clone()
         }
     };
     let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
     Ok(OpenFile::new(kernel.terminals.open_file(&terminal), flags))
+}
+
+/// Whether the sandbox is in the foreground of this terminal of the host's.
+fn is_foreground(host: &OwnedFd) -> bool {
+    rustix::termios::tcgetpgrp(host).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// The host's terminal may have another size: the guest's gets it too.

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::backends;
 use crate::failure::Failure;
+use crate::raw_terminal::RawTerminal;
 use crate::signal_names;
 
 /// How a specification is run.
@@ -36,6 +37,8 @@ pub fn launch(options: &Launch<'_>, spec: &SandboxSpec) -> Result<ExitCode, Fail
 
 fn start_and_wait(backend: &str, spec: &SandboxSpec) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
+    // Back to what it was as soon as this function ends, before anything is said about the end.
+    let _raw = RawTerminal::enter();
     let mut sandbox = backend.start(spec, Streams::inherit()).map_err(|error| {
         let hint = hidden_program(&error, spec);
         let failure = Failure::from(error);

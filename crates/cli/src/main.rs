@@ -13,6 +13,7 @@ mod launch;
 mod options;
 mod output;
 mod probe;
+mod raw_terminal;
 mod run;
 mod shell;
 mod signal_names;

@@ -1,8 +1,10 @@
 //! `/sys`.
 
 use kernel_files::pseudo::Listing;
+use linux_abi::SysResult;
 
 use crate::Sources;
+use crate::cgroup::memory_used;
 
 pub(crate) fn root(sources: &Sources) -> Listing {
     let sources = sources.clone();
@@ -89,8 +91,7 @@ fn cpu_map(n: usize) -> String {
 fn nodes_of(sources: &Sources) -> Listing {
     let cpus = format!("{}\n", sources.facts.cpu_list()).into_bytes();
     let map = format!("{}\n", cpu_map(sources.facts.n_cpus())).into_bytes();
-    let total = format!("Node 0 MemTotal: {:>14} kB\n", sources.facts.memory_total() / 1024);
-    let total = total.into_bytes();
+    let memory = sources.clone();
     Listing::new()
         .constant("has_cpu", "0\n")
         .constant("has_memory", "0\n")
@@ -98,13 +99,24 @@ fn nodes_of(sources: &Sources) -> Listing {
         .constant("possible", "0\n")
         .directory("node0", move || {
             let cpus = cpus.clone();
-            let (map, total) = (map.clone(), total.clone());
+            let (map, memory) = (map.clone(), memory.clone());
             Listing::new()
                 .file("cpulist", move || Ok(cpus.clone()))
                 .file("cpumap", move || Ok(map.clone()))
                 .constant("distance", "10\n")
-                .file("meminfo", move || Ok(total.clone()))
+                .file("meminfo", move || node_memory(&memory))
         })
+}
+
+fn node_memory(sources: &Sources) -> SysResult<Vec<u8>> {
+    let total = sources.facts.memory_total() / 1024;
+    let free = total.saturating_sub(memory_used(&sources.kernel) / 1024);
+    Ok(format!(
+        "Node 0 MemTotal:       {total:>8} kB\nNode 0 MemFree:        {free:>8} kB\nNode 0 \
+         MemUsed:        {:>8} kB\n",
+        total - free
+    )
+    .into_bytes())
 }
 
 fn loopback() -> Listing {

@@ -20,6 +20,9 @@ pub trait Driver {
     /// Throws away input that has not arrived at the terminal.
     fn flush_input(&self);
 
+    /// Somebody waits for input.
+    fn input_wanted(&self) {}
+
     /// There is room for input again.
     fn input_drained(&self);
 

@@ -5,9 +5,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
+use host_sys::rustix::event::{PollFd, PollFlags, Timespec};
+use host_sys::rustix::fs::{Mode, OFlags};
 use host_sys::{errno_of, rustix};
 use kernel_core::host_events::{HostEvents, Watch};
 use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
@@ -20,12 +22,25 @@ use crate::terminal::Terminal;
 /// How much output waits for a host terminal that is slower than the guest.
 const OUTPUT_LIMIT: usize = 64 << 10;
 
+/// How much is written to the host at a time: a terminal that says it is ready takes this much.
+const WRITE_CHUNK: usize = 256;
+
 /// How much is read from the host at a time.
 const READ_CHUNK: usize = 4096;
+
+/// When input is taken from a host terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostInput {
+    /// At once, so that keys make signals. For a terminal in raw mode whose foreground we are.
+    AtOnce,
+    /// Not before a guest wants some, so that nothing is taken from others.
+    WhenWanted,
+}
 
 /// The driver of a host terminal.
 pub(crate) struct HostLine {
     host: OwnedFd,
+    input: Cell<HostInput>,
     output: RefCell<VecDeque<u8>>,
     /// The host may have input that was not read. Its events tell of changes only.
     may_have_input: Cell<bool>,
@@ -35,9 +50,10 @@ pub(crate) struct HostLine {
 }
 
 impl HostLine {
-    pub(crate) fn new(host: OwnedFd) -> Rc<Self> {
+    pub(crate) fn new(host: OwnedFd, input: HostInput) -> Rc<Self> {
         Rc::new(Self {
-            host,
+            host: reopen(&host).unwrap_or(host),
+            input: Cell::new(input),
             output: RefCell::default(),
             may_have_input: Cell::new(true),
             is_reading: Cell::default(),
@@ -76,7 +92,7 @@ impl HostLine {
     fn read_host(&self) {
         let Some(terminal) = self.terminal.borrow().upgrade() else { return };
         // Feeding the terminal may make room, which would come back here.
-        if self.is_reading.replace(true) {
+        if self.input.get() == HostInput::WhenWanted || self.is_reading.replace(true) {
             return;
         }
         let mut bytes = [0; READ_CHUNK];
@@ -85,7 +101,10 @@ impl HostLine {
             let Some(buffer) = bytes.get_mut(..room).filter(|buffer| !buffer.is_empty()) else {
                 break;
             };
-            match rustix::io::read(&self.host, &mut *buffer) {
+            match self
+                .is_ready(PollFlags::IN)
+                .and_then(|()| rustix::io::read(&self.host, &mut *buffer))
+            {
                 Ok(n) if n > 0 => _ = terminal.feed(buffer.get(..n).unwrap_or_default()),
                 Err(rustix::io::Errno::AGAIN) => self.may_have_input.set(false),
                 Err(rustix::io::Errno::INTR) => {}
@@ -99,12 +118,25 @@ impl HostLine {
         self.is_reading.set(false);
     }
 
+    /// `AGAIN` unless the host is ready. Asked each time, because the open file may be one that
+    /// blocks: it is shared with whoever started the sandbox, so that its flags are not ours.
+    fn is_ready(&self, what: PollFlags) -> rustix::io::Result<()> {
+        let mut wanted = [PollFd::new(&self.host, what)];
+        match rustix::event::poll(&mut wanted, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(0) => Err(rustix::io::Errno::AGAIN),
+            Ok(_) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Shows what waits, as far as the host takes it.
     fn write_host(&self) -> SysResult {
         let mut output = self.output.borrow_mut();
         while !output.is_empty() {
             let (front, _) = output.as_slices();
-            match rustix::io::write(&self.host, front) {
+            let front = front.get(..WRITE_CHUNK).unwrap_or(front);
+            match self.is_ready(PollFlags::OUT).and_then(|()| rustix::io::write(&self.host, front))
+            {
                 Ok(n) => drop(output.drain(..n)),
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}
@@ -116,6 +148,13 @@ impl HostLine {
         }
         Ok(())
     }
+}
+
+/// The same terminal as an open file of our own, which does not block.
+fn reopen(host: &OwnedFd) -> Option<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", host.as_raw_fd());
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
 impl Observer for HostLine {
@@ -156,6 +195,12 @@ impl Driver for HostLine {
 
     fn flush_input(&self) {
         let _ = rustix::termios::tcflush(&self.host, rustix::termios::QueueSelector::IFlush);
+    }
+
+    fn input_wanted(&self) {
+        if self.input.replace(HostInput::AtOnce) == HostInput::WhenWanted {
+            self.read_host();
+        }
     }
 
     fn input_drained(&self) {

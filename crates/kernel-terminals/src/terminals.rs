@@ -16,7 +16,7 @@ use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::devpts;
-use crate::host::HostLine;
+use crate::host::{HostInput, HostLine};
 use crate::job_control::JobControl;
 use crate::pty::{MasterFile, MasterSide};
 use crate::terminal::{Terminal, TerminalFile};
@@ -161,17 +161,18 @@ impl Terminals {
         self.registry.open(&terminal, OpenFlags::NOCTTY, caller)
     }
 
-    /// Makes the terminal that the sandbox was started on one of its own. `host` must be an open
-    /// file of nobody else's, in raw mode, that does not block. [`Terminal::resize`] is called when
-    /// the host says that its window has another size.
+    /// Makes the terminal that the sandbox was started on one of its own. Whoever starts the
+    /// sandbox puts it into raw mode, calls [`Terminal::resize`] when the host says that its window
+    /// has another size, and puts it back at the end.
     pub fn add_host(
         &self,
         host: OwnedFd,
+        input: HostInput,
         events: &HostEvents,
         uid: u32,
     ) -> SysResult<Rc<Terminal>> {
         let registry = &self.registry;
-        let line = HostLine::new(host);
+        let line = HostLine::new(host, input);
         let index = registry.free_index()?;
         let terminal = Terminal::new(
             index,

@@ -99,6 +99,9 @@ impl Terminal {
         if sink.remaining() == 0 {
             return Ok(0);
         }
+        if self.discipline.borrow().readable() == 0 {
+            self.driver.input_wanted();
+        }
         if self.must_wait(sink.remaining(), nonblocking)? {
             return Err(Errno::EAGAIN);
         }
@@ -194,6 +197,8 @@ impl Terminal {
         let mut ready = PollEvents::empty();
         if self.discipline.borrow().is_ready_to_read() {
             ready |= PollEvents::READABLE;
+        } else {
+            self.driver.input_wanted();
         }
         if self.write_room() > 0 {
             ready |= PollEvents::WRITABLE;
