@@ -75,5 +75,5 @@ pub struct Engine {
     pub(crate) n_parked: Cell<usize>,
     pub(crate) policy: Policy,
     pub(crate) n_calls: Cell<u64>,
-    pub(crate) tracer: Option<Tracer>,
+    pub(crate) tracer: Option<Rc<Tracer>>,
 }

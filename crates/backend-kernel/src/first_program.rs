@@ -37,11 +37,10 @@ pub fn set_limits(thread: &Thread, limits: &Limits) {
     }
 }
 
-/// Makes a terminal the controlling one of the first process.
+/// Makes a terminal the controlling one of the first process's session, with it in the foreground.
 pub fn take_terminal(thread: &Rc<Thread>, terminal: &Rc<Terminal>) {
-    // A session leader that opens a free terminal gets it.
-    let terminals = &thread.kernel().terminals;
-    let _ = terminals.open_slave(terminal.index(), OpenFlags::RDWR, &**thread);
+    let group = thread.process().group();
+    terminal.start_session(group.session().sid, group.pgid);
 }
 
 /// Starts the program that the specification names, found in its `PATH` as a shell would.

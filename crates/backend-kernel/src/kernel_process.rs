@@ -284,7 +284,7 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
         n_parked: Cell::default(),
         policy: Policy::new(n_cpus).map_err(step("make a timer"))?,
         n_calls: Cell::default(),
-        tracer,
+        tracer: tracer.map(Rc::new),
     });
     engine.fill_pool().map_err(kernel_step("fork host processes"))?;
     Ok(engine)

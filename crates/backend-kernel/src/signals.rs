@@ -11,10 +11,14 @@ use zerocopy::IntoBytes;
 
 use crate::engine::space::Seat;
 use crate::engine::{Engine, Place};
+use crate::trace::Tracer;
 
 /// The next signal to deliver: its number, or 0. The rest is put into the data area.
-pub async fn next(place: &Place, thread: Rc<Thread>) -> u64 {
-    let Some(delivery) = tasks_signals::next_signal(thread).await else { return 0 };
+pub async fn next(place: &Place, thread: Rc<Thread>, tracer: Option<Rc<Tracer>>) -> u64 {
+    let Some(delivery) = tasks_signals::next_signal(Rc::clone(&thread)).await else { return 0 };
+    if let Some(tracer) = tracer {
+        tracer.delivery(&thread, delivery.signal);
+    }
     let mut info = [0; 16];
     for (to, from) in info.iter_mut().zip(delivery.info.as_bytes().chunks(8)) {
         let mut word = [0; 8];

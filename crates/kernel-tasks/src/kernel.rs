@@ -123,7 +123,8 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// Makes the first guest process, in a session of its own, with one thread on `machine`. When
+    /// Makes the first guest process, a job in the session of process 1 as if a shell had started
+    /// it, with one thread on `machine`. When
     /// it ends, everything ends: see [`wait_for_end`](Self::wait_for_end).
     pub fn spawn_first(
         self: &Rc<Self>,
@@ -136,8 +137,11 @@ impl Kernel {
             return Err(Errno::EEXIST);
         }
         self.charge_task()?;
-        let process = self.new_session_leader()?;
-        process.set_parent(&self.init()?);
+        let init = self.init()?;
+        let pid = self.ids.allocate()?;
+        let group = ProcessGroup::new(pid, init.session(), &self.ids);
+        let process = Process::new(pid, self, group, Limits::new(self.max_tasks));
+        process.set_parent(&init);
         let parts = ThreadParts { machine, credentials, files, fs, attributes: Attributes::new() };
         let thread = Thread::new(process.pid, &process, parts);
         *self.first.borrow_mut() = Some(process);

@@ -88,9 +88,12 @@ impl Engine {
             }
             request::NEXT_SIGNAL => {
                 let place_of_data = place.clone();
+                let tracer = self.tracer.clone();
                 let thread = Rc::clone(thread);
                 let answer: Answer =
-                    Box::pin(async move { Ok(signals::next(&place_of_data, thread).await) });
+                    Box::pin(
+                        async move { Ok(signals::next(&place_of_data, thread, tracer).await) },
+                    );
                 self.run(place, seat, answer);
             }
             request::FAULT => {

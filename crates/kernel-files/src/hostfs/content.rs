@@ -32,6 +32,14 @@ impl HostInode {
         Ok(Rc::new(opened))
     }
 
+    /// Uses a descriptor that can read and write, for as long as somebody else keeps it and a
+    /// while longer.
+    pub(super) fn keep_open(&self, opened: &Rc<OwnedFd>) {
+        *self.for_reading.borrow_mut() = Rc::downgrade(opened);
+        *self.for_writing.borrow_mut() = Rc::downgrade(opened);
+        self.shared.keep_recent(opened);
+    }
+
     /// A descriptor to read from, shared with all who have one.
     fn reading(&self) -> SysResult<Rc<OwnedFd>> {
         if let Some(open) = self.for_reading.borrow().upgrade() {

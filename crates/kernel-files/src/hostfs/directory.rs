@@ -88,10 +88,11 @@ impl Directory for HostInode {
         check_name(name)?;
         let handle = self.writable()?;
         let mode = Mode::from_raw_mode(new.mode & HOST_MODE);
+        let mut opened = None;
         match new.kind {
             NewKind::Regular => {
                 let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
-                open_in(&*handle, name, flags, mode)?;
+                opened = Some(Rc::new(open_in(&*handle, name, flags, mode)?));
             }
             NewKind::Directory => {
                 rustix::fs::mkdirat(&*handle, name, mode).map_err(errno_of)?;
@@ -113,7 +114,12 @@ impl Directory for HostInode {
             }
             NewKind::CharacterDevice(_) | NewKind::BlockDevice(_) => return Err(Errno::EPERM),
         }
-        Ok(self.find(name)?)
+        let inode = self.find(name)?;
+        if let Some(opened) = opened {
+            // Whoever makes a file may write to it, even if its mode does not allow that later.
+            inode.keep_open(&opened);
+        }
+        Ok(inode)
     }
 
     fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {

@@ -44,11 +44,21 @@ impl Process {
             terminal.session_ended();
         }
         self.give_children_away();
-        self.group().hang_up_if_orphaned(Some(self.pid));
+        self.orphan_group();
         self.ended.wake(PollEvents::READABLE);
         self.left_memory.wake(PollEvents::IN);
         self.tell_parent_of_end();
         self.kernel.process_ended(self, status);
+    }
+
+    /// If this process was the last one that linked its group to a parent outside of it, the group
+    /// becomes an orphan.
+    fn orphan_group(&self) {
+        let (Some(parent), group) = (self.parent(), self.group()) else { return };
+        let parents = parent.group();
+        if parents.pgid != group.pgid && parents.session().sid == group.session().sid {
+            group.hang_up_if_orphaned(Some(self.pid));
+        }
     }
 
     /// Sends the parent its signal and wakes it. Reaps at once if the parent does not care.

@@ -35,9 +35,14 @@ impl Terminal {
     }
 
     fn attach(self: &Rc<Self>, who: &Caller) {
-        self.session.set(Some(who.session));
-        self.foreground.set(Some(who.group));
-        self.jobs.set_controlling_terminal(who.session, Some(Rc::clone(self)));
+        self.start_session(who.session, who.group);
+    }
+
+    /// Makes it the controlling terminal of a session, with this group in the foreground.
+    pub fn start_session(self: &Rc<Self>, session: Pid, foreground: Pid) {
+        self.session.set(Some(session));
+        self.foreground.set(Some(foreground));
+        self.jobs.set_controlling_terminal(session, Some(Rc::clone(self)));
     }
 
     /// `TIOCSCTTY`.
