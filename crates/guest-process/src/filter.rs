@@ -153,6 +153,12 @@ pub const RULES: &[Rule] = &[
         reason: "CPU time of the caller; the vDSO falls back to this",
     },
     Rule {
+        number: 324,
+        name: "membarrier",
+        any_of: &[&[Test::OneOf(0, &[0, 1, 8, 16, 32, 64]), Test::Is(1, 0)]],
+        reason: "orders memory between threads of the guest",
+    },
+    Rule {
         number: 24,
         name: "sched_yield",
         any_of: ALWAYS,
