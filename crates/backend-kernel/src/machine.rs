@@ -15,11 +15,16 @@ use kernel_files::MappedFile;
 use kernel_tasks::machine::{Ids, Image, Start};
 use kernel_tasks::{HostFile, Machine, Thread};
 use linux_abi::signals::Signal;
-use linux_abi::tasks::ExitStatus;
+use linux_abi::tasks::{ExitStatus, rlimit};
 use linux_abi::{Errno, SysResult};
 
 use crate::engine::space::Seat;
 use crate::engine::{Engine, Place};
+
+/// What the shim maps beside the guest, at most: the channel, and some room for stacks.
+const SHIM_ADDRESS_SPACE: u64 = channel_abi::layout::CHANNEL_SIZE as u64 + (8 << 20);
+/// What of that is private and writable.
+const SHIM_DATA: u64 = 1 << 20;
 
 /// A guest thread's host thread.
 pub struct GuestMachine {
@@ -202,6 +207,12 @@ impl Machine for GuestMachine {
         if self.seat.thread.borrow_mut().replace(Rc::clone(thread)).is_none() {
             engine.n_threads.set(engine.n_threads.get() + 1);
         }
+        let process = thread.process();
+        let limit = |resource| process.limit(resource).map_or(u64::MAX, |limit| limit.current);
+        let (address_space, data) = (limit(rlimit::AS), limit(rlimit::DATA));
+        if (address_space, data) != (u64::MAX, u64::MAX) {
+            self.set_memory_limits(address_space, data);
+        }
         // Whoever prepared this thread may have to take it back.
         if let Some(current) = engine.current.borrow().as_ref()
             && !current.is(&self.place)
@@ -260,6 +271,20 @@ impl Machine for GuestMachine {
         let (word, message) = self.pass_file(file)?;
         self.set_action(action::MAP | word, [detail, message]);
         Ok(())
+    }
+
+    fn set_memory_limits(&self, address_space: u64, data: u64) {
+        use host_sys::rustix::process::{Resource, Rlimit, prlimit};
+        let Some(pid) = self.place.space.host.pid() else { return };
+        // The shim's own memory is not the guest's.
+        let beside = |limit: u64, own: u64| (limit != u64::MAX).then(|| limit.saturating_add(own));
+        for (resource, limit) in [
+            (Resource::As, beside(address_space, SHIM_ADDRESS_SPACE)),
+            (Resource::Data, beside(data, SHIM_DATA)),
+        ] {
+            // Fails only if the host's own limit is lower, which then holds.
+            let _ = prlimit(Some(pid), resource, Rlimit { current: limit, maximum: None });
+        }
     }
 
     fn maps_text(&self) -> Vec<u8> {

@@ -93,6 +93,9 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
         nr::MUNMAP | nr::MPROTECT | nr::MADVISE | nr::MSYNC | nr::MINCORE => {
             memory::on_range(number, r)
         }
+        // Without a key it is `mprotect`; keys are not offered.
+        nr::PKEY_MPROTECT if r.r10 as u32 == u32::MAX => memory::on_range(nr::MPROTECT, r),
+        nr::PKEY_MPROTECT => Err(errno::EINVAL),
         nr::MREMAP => memory::mremap(r),
         nr::BRK => Ok(memory::brk(r.rdi)),
         nr::SHMAT => shmat(thread, r),

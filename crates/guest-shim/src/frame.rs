@@ -169,6 +169,8 @@ pub fn push(thread: &Tcb, registers: &mut Registers, signal: u64) -> Result<(), 
         info: delivery.info,
     };
     put(at, &guest)?;
+    // Handlers start with fresh vector and floating point state.
+    usermem::restore_extended_state(thread.initial_state(), XSAVE_MASK.load(Relaxed))?;
     // The kernel has set the mask for the handler.
     if alt.flags & SS_AUTODISARM != 0 {
         thread.alt_stack.set(NO_ALT_STACK);

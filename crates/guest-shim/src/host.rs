@@ -57,6 +57,7 @@ pub mod nr {
     pub const GET_ROBUST_LIST: u64 = 274;
     pub const SECCOMP: u64 = 317;
     pub const MEMBARRIER: u64 = 324;
+    pub const PKEY_MPROTECT: u64 = 329;
     pub const RSEQ: u64 = 334;
     pub const CLONE3: u64 = 435;
 }

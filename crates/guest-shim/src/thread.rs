@@ -143,8 +143,19 @@ impl Tcb {
         area(self.index.get()) + SIGNAL_STACK
     }
 
-    /// How large that memory is.
-    pub const XSAVE_ROOM: u64 = XSAVE_BUFFER;
+    /// An XSAVE image that means "as a fresh program has it": an empty header, which stands for
+    /// everything as after reset, and Linux's default control word, which is loaded all the same.
+    pub fn initial_state(&self) -> u64 {
+        const MXCSR_OFFSET: u64 = 24;
+        const MXCSR: u32 = 0x1f80;
+        let image = self.xsave_buffer() + Self::XSAVE_ROOM;
+        // The memory is this thread's own: it can be written.
+        let _ = crate::usermem::put(image + MXCSR_OFFSET, &MXCSR);
+        image
+    }
+
+    /// How large the memory for one image is.
+    pub const XSAVE_ROOM: u64 = XSAVE_BUFFER / 2;
 
     /// Signals that wait and are not blocked.
     #[inline(always)]

@@ -166,20 +166,9 @@ fn run_program() -> ! {
     });
     let frame = thread.registers();
     *frame = Registers { rip: image.entry, rsp: image.stack_pointer, ..Registers::ZERO };
-    let _ = usermem::restore_extended_state(initial_state(thread), XSAVE_MASK.load(Relaxed));
+    let _ = usermem::restore_extended_state(thread.initial_state(), XSAVE_MASK.load(Relaxed));
     // SAFETY: the frame is at the top of this thread's stack, complete.
     unsafe { shim_enter_guest(frame) }
-}
-
-/// The state that a fresh program starts with: everything as after reset, which is what an image
-/// with an empty header means, and Linux's default control words.
-fn initial_state(thread: &Tcb) -> u64 {
-    let buffer = thread.xsave_buffer();
-    const CONTROL_WORD: u16 = 0x37f;
-    const MXCSR: u32 = 0x1f80;
-    let _ = put(buffer, &CONTROL_WORD);
-    let _ = put(buffer + 24, &MXCSR);
-    buffer
 }
 
 fn place_stack(thread: &Tcb, image: &Image, last_file: i32) {

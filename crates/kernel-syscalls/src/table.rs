@@ -403,7 +403,7 @@ syscalls! {
     copy_file_range          [326] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(files::copy_file_range);
     preadv2                  [327] (fd("fd"), address("iov"), size("iovcnt"), int("offset"), hex("pos_h"), hex("flags")) Full(wait files::preadv2);
     pwritev2                 [328] (fd("fd"), address("iov"), size("iovcnt"), int("offset"), hex("pos_h"), hex("flags")) Full(wait files::pwritev2);
-    pkey_mprotect            [329] (address("addr"), size("len"), hex("prot"), int("pkey")) Refused(ENOSYS, "protection keys are not offered");
+    pkey_mprotect            [329] (address("addr"), size("len"), hex("prot"), int("pkey")) Shim("as mprotect without a key; keys are not offered");
     pkey_alloc               [330] (hex("flags"), hex("rights")) Refused(ENOSPC, "protection keys are not offered; as on a processor without them");
     pkey_free                [331] (int("pkey")) Refused(EINVAL, "protection keys are not offered");
     statx                    [332] (dirfd("dirfd"), path("pathname"), hex("flags"), hex("mask"), out("statxbuf", 256)) Full(files::statx);

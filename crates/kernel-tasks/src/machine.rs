@@ -96,6 +96,12 @@ pub trait Machine {
         Err(Errno::ENODEV)
     }
 
+    /// The guest's `RLIMIT_AS` and `RLIMIT_DATA` for its process: the host enforces them, because it
+    /// maps the memory. `u64::MAX` is no limit.
+    fn set_memory_limits(&self, address_space: u64, data: u64) {
+        let _ = (address_space, data);
+    }
+
     /// The mappings of the host process, in the host's words (`/proc/<pid>/maps`), the shim's own
     /// included.
     fn maps_text(&self) -> Vec<u8> {

@@ -81,5 +81,11 @@ fn change(
         new.current = 1;
     }
     process.set_limit(resource, new);
+    if matches!(resource, rlimit::AS | rlimit::DATA)
+        && let Some(thread) = process.any_thread()
+    {
+        let current = |resource| process.limit(resource).map_or(u64::MAX, |limit| limit.current);
+        thread.machine().set_memory_limits(current(rlimit::AS), current(rlimit::DATA));
+    }
     Ok(())
 }
