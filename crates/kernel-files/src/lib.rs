@@ -38,6 +38,7 @@ pub mod root;
 pub mod special;
 pub mod static_directory;
 pub mod tarfs;
+pub mod text_busy;
 pub mod tmpfs;
 pub mod walk;
 pub mod xattr_map;

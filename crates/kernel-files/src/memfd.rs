@@ -68,7 +68,7 @@ impl Memfd {
         });
         let shown = [b"/memfd:", name, b" (deleted)"].concat();
         let location = detached(&shown, Rc::clone(&inode) as Rc<dyn Inode>);
-        let ops = Rc::new(RegularFile::new(inode, None));
+        let ops = Rc::new(RegularFile::new(inode, None, None));
         Ok(OpenFile::at(ops, OpenFlags::RDWR | OpenFlags::LARGEFILE, location))
     }
 

@@ -15,6 +15,7 @@ use crate::open_file::{FileOps, OpenFile, PathOnly};
 use crate::operations::{create_in, new_inode};
 use crate::permission::{self, Want, is_owner};
 use crate::regular_file::RegularFile;
+use crate::text_busy::InUse;
 use crate::walk::{Found, Last, LastLink, resolve};
 
 /// How a file shall be opened. The flags were checked to make sense.
@@ -140,13 +141,17 @@ pub fn open_location(
     let request =
         OpenRequest { flags, credentials: access.credentials, caller: access.caller, location };
     let mut guard = None;
+    let mut writes = None;
     if let Some(content) = inode.content() {
+        if flags.can_write() {
+            writes = Some(InUse::for_writing(inode)?);
+        }
         guard = content.prepare_open(flags)?;
         if flags.contains(OpenFlags::TRUNC) && fresh == Fresh::No {
             crate::operations::truncate_location(location, 0)?;
         }
     }
-    let ops = make_ops(access, inode, &request, guard)?;
+    let ops = make_ops(access, inode, &request, guard, writes)?;
     ops.check_flags(flags)?;
     Ok(Opened::File(OpenFile::at(ops, flags.as_shown(), location.clone())))
 }
@@ -198,13 +203,14 @@ fn make_ops(
     inode: &Rc<dyn Inode>,
     request: &OpenRequest<'_>,
     guard: OpenGuard,
+    writes: Option<InUse>,
 ) -> SysResult<Rc<dyn FileOps>> {
     if let Some(ops) = inode.open(request) {
         return ops;
     }
     match inode.kind() {
         FileKind::Regular if inode.content().is_some() => {
-            Ok(Rc::new(RegularFile::new(Rc::clone(inode), guard)))
+            Ok(Rc::new(RegularFile::new(Rc::clone(inode), guard, writes)))
         }
         FileKind::Directory => Ok(Rc::new(DirectoryFile::new(Rc::clone(inode)))),
         FileKind::CharacterDevice | FileKind::BlockDevice => {

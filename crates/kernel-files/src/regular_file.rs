@@ -10,17 +10,20 @@ use linux_abi::{Errno, SysResult};
 
 use crate::inode::{Content, Inode, OpenGuard, WriteAt};
 use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile};
+use crate::text_busy::InUse;
 
 /// An open regular file: a position on top of an inode's content.
 pub struct RegularFile {
     inode: Rc<dyn Inode>,
     _guard: OpenGuard,
+    /// Held by who may write.
+    _writes: Option<InUse>,
 }
 
 impl RegularFile {
     /// An open file on `inode`, which has content and gave `guard` for it.
-    pub fn new(inode: Rc<dyn Inode>, guard: OpenGuard) -> Self {
-        Self { inode, _guard: guard }
+    pub fn new(inode: Rc<dyn Inode>, guard: OpenGuard, writes: Option<InUse>) -> Self {
+        Self { inode, _guard: guard, _writes: writes }
     }
 
     fn content(&self) -> SysResult<&dyn Content> {

@@ -6,6 +6,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::io::VecSink;
 use kernel_files::open::{Fresh, open_location};
 use kernel_files::permission::{self, Want};
+use kernel_files::text_busy::InUse;
 use kernel_files::walk::{LastLink, lookup};
 use kernel_files::{Access, FileKind, Location, MapRequest, OpenFile};
 use kernel_loader::{LoadRequest, load};
@@ -190,6 +191,7 @@ impl<'a> Finder<'a> {
                 auxiliary_vector: loaded.auxiliary_vector,
                 strings: loaded.strings,
             },
+            in_use: InUse::for_running(location.inode()?)?,
             name: base_name.to_vec(),
             credentials: Rc::new(credentials),
             is_secret: secure || unreadable,

@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
 use kernel_files::Location;
+use kernel_files::text_busy::InUse;
 use linux_abi::signals::Signal;
 use linux_abi::tasks::{ExitStatus, Rlimit, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
@@ -70,6 +71,8 @@ pub struct Process {
     group: RefCell<Rc<ProcessGroup>>,
     limits: RefCell<Limits>,
     program: RefCell<Rc<Program>>,
+    /// Keeps others from writing to the executable while the process lives.
+    executable_in_use: RefCell<Option<Rc<InUse>>>,
     /// What the parent is sent when this process ends; `None` for some children of `clone`.
     exit_signal: Cell<Option<Signal>>,
     /// The user who is named in signals about this process when it has no thread any more.
@@ -140,6 +143,7 @@ impl Process {
             group: RefCell::new(Rc::clone(&group)),
             limits: RefCell::new(limits),
             program: RefCell::default(),
+            executable_in_use: RefCell::default(),
             exit_signal: Cell::new(Some(Signal::SIGCHLD)),
             last_uid: Cell::new(0),
             status: Cell::default(),
@@ -255,6 +259,15 @@ impl Process {
     /// The program it runs.
     pub fn program(&self) -> Rc<Program> {
         Rc::clone(&self.program.borrow())
+    }
+
+    /// The right to run its executable; gone once it has ended.
+    pub(crate) fn executable_in_use(&self) -> Option<Rc<InUse>> {
+        self.executable_in_use.borrow().clone()
+    }
+
+    pub(crate) fn set_executable_in_use(&self, in_use: Option<Rc<InUse>>) {
+        *self.executable_in_use.borrow_mut() = in_use;
     }
 
     /// Replaces what is told of the program.

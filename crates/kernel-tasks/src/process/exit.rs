@@ -38,6 +38,7 @@ impl Process {
         self.signals.forget_all(&self.kernel.queued_signals);
         self.kernel.ipc.process_ended(self.pid);
         self.status.set(Some(status));
+        self.set_executable_in_use(None);
         if self.is_session_leader()
             && let Some(terminal) = self.terminal()
         {

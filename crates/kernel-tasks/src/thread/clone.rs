@@ -138,6 +138,7 @@ impl Thread {
         }
         child.set_flag(Flags::IN_PARENTS_MEMORY, kind == Kind::Vfork);
         child.set_program(mine.program());
+        child.set_executable_in_use(mine.executable_in_use());
         child.oom_score_adj.set(mine.oom_score_adj.get());
         child.core_filter.set(mine.core_filter.get());
         if flags.contains(CloneFlags::SIGHAND) {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::wait::PollEvents;
+use kernel_files::text_busy::InUse;
 use linux_abi::SysResult;
 use linux_abi::signals::Signal;
 
@@ -17,6 +18,8 @@ pub struct NewProgram {
     pub image: Image,
     /// What `/proc` tells of it.
     pub program: Program,
+    /// The right to run the file.
+    pub in_use: InUse,
     /// The name of the thread from now on.
     pub name: Vec<u8>,
     /// Who the thread is from now on.
@@ -61,6 +64,7 @@ impl Thread {
         process.set_flag(Flags::EXECUTED, true);
         process.set_flag(Flags::DUMPABLE, !new.is_secret);
         process.set_program(Rc::new(new.program));
+        process.set_executable_in_use(Some(Rc::new(new.in_use)));
         self.set_name(&new.name);
         if new.is_secret {
             self.set_parent_death_signal(None);
