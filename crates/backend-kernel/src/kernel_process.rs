@@ -41,6 +41,10 @@ pub fn capabilities() -> CapabilityReport {
 /// Is the kernel process, to the end of the sandbox. Never returns.
 pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream) -> ! {
     let mut orders = BufReader::new(&starter);
+    // What the starter blocks for its own use is no business of the guest's processes.
+    if host_sys::unblock_all_signals().is_err() {
+        std::process::exit(1);
+    }
     let started = match control::receive(&mut orders) {
         Ok(Some(Order::Begin)) => Sandbox::start(spec, streams, &starter),
         _ => std::process::exit(1), // the starter is gone

@@ -20,4 +20,4 @@ pub use fork::{Forked, fork_into, map_users};
 pub use namespaces::{Namespace, enter_new_namespaces};
 pub use privileges::{die_with_parent, drop_privileges};
 pub use rustix;
-pub use signal_descriptor::SignalDescriptor;
+pub use signal_descriptor::{SignalDescriptor, unblock_all_signals};

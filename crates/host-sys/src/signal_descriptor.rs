@@ -69,6 +69,18 @@ impl AsFd for SignalDescriptor {
     }
 }
 
+/// Blocks no signal any more in the calling thread. A process that was started by one with blocked
+/// signals would otherwise keep them blocked, and hand that on.
+pub fn unblock_all_signals() -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: writes the set that it is given.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: reads the set, which is initialised; a null third argument is allowed.
+    let failed =
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut()) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

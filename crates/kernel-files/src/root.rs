@@ -105,6 +105,13 @@ pub fn default_root(
             cause,
         })?;
     }
+    for link in &spec.links {
+        tree.link(link).map_err(|cause| RootError::Mount {
+            source_path: link.target.clone(),
+            destination: link.path.clone(),
+            cause,
+        })?;
+    }
     context.set_umask(0o022);
     Ok(context)
 }
@@ -114,6 +121,16 @@ pub(crate) fn memory_upper(spec: &SandboxSpec) -> Upper {
     let max_bytes = spec.limits.disk.map_or(DEFAULT_DISK, |size| size.0);
     let limits = Limits { max_bytes: Some(max_bytes), max_inodes: Some(MAX_INODES) };
     Upper { file_system: Tmpfs::new(limits, 0o755, 0, 0), kind: UpperKind::Memory }
+}
+
+/// The upper layer in a host folder, which is made if it is not there.
+pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path) -> SysResult<Upper> {
+    let failed = |error: std::io::Error| {
+        error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO)
+    };
+    std::fs::create_dir_all(path).map_err(failed)?;
+    let options = HostOptions { read_only: false, immutable: false, owners: Some(owner_map(spec)) };
+    Ok(Upper { file_system: HostFs::open(path, options)?, kind: UpperKind::Folder })
 }
 
 /// Shows the invoking user's files as the guest's own.
@@ -166,7 +183,11 @@ impl Tree {
             if lower.root().kind() != FileKind::Directory {
                 return Err(Errno::ENOTDIR);
             }
-            fs = Overlay::new(vec![lower.root()], Some(memory_upper(spec)))?;
+            let upper = match &mount.upper {
+                Some(path) => folder_upper(spec, path)?,
+                None => memory_upper(spec),
+            };
+            fs = Overlay::new(vec![lower.root()], Some(upper))?;
         }
         let flags = MountFlags::NO_SUID | MountFlags::NO_DEV | MountFlags::RELATIVE_ATIME;
         self.mount(fs, &mount.destination, mount.destination.as_os_str().as_bytes(), flags)
@@ -186,6 +207,20 @@ impl Tree {
             return Err(Errno::ENOTDIR);
         }
         self.context.namespace().mount(&Mount::of(fs, source, flags), &place)
+    }
+
+    /// Makes a symbolic link. What is there already stays.
+    fn link(&self, link: &sandbox_spec::Link) -> SysResult<()> {
+        let (Some(folder), Some(name)) = (link.path.parent(), link.path.file_name()) else {
+            return Err(Errno::EINVAL);
+        };
+        let folder = self.make_place(folder, true)?;
+        let access = Access { fs: &self.context, credentials: &self.credentials, caller: &() };
+        let kind = NewKind::Symlink(link.target.as_os_str().as_bytes());
+        match operations::create(&access, &folder, name.as_bytes(), kind, 0o777) {
+            Ok(_) | Err(Errno::EEXIST) => Ok(()),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// The file or directory at `path`; what is missing on the way is made.

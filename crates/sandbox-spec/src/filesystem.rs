@@ -45,7 +45,7 @@ pub enum MountAccess {
     ReadOnly,
     /// Write to the host's files.
     ReadWrite,
-    /// Write to memory; the host's files stay as they are.
+    /// Write to memory, or to another folder; the host's files stay as they are.
     Overlay,
 }
 
@@ -75,6 +75,22 @@ pub struct Mount {
     pub access: MountAccess,
     /// Whom its files belong to.
     pub ownership: Ownership,
+    /// The host folder that takes what is written to an overlay, laid out as Linux's overlayfs
+    /// does it. Without one it goes to memory.
+    #[serde(default, with = "os_text::optional_path", skip_serializing_if = "Option::is_none")]
+    pub upper: Option<PathBuf>,
+}
+
+/// A symbolic link that is made inside before the program starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// The absolute path inside. Missing folders on the way are made, in memory.
+    #[serde(with = "os_text::path")]
+    pub path: PathBuf,
+    /// What the link says.
+    #[serde(with = "os_text::path")]
+    pub target: PathBuf,
 }
 
 /// A file system in memory.
@@ -129,6 +145,7 @@ impl Mount {
             destination: destination_path(destination)?,
             access,
             ownership: Ownership::default(),
+            upper: None,
         })
     }
 }

@@ -22,7 +22,7 @@ mod time;
 
 pub use containment::ContainmentLayer;
 pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
-pub use filesystem::{Mount, MountAccess, MountError, Ownership, RootFs, RootWrites, Tmpfs};
+pub use filesystem::{Link, Mount, MountAccess, MountError, Ownership, RootFs, RootWrites, Tmpfs};
 pub use identity::{Identity, IdentityError};
 pub use limits::Limits;
 pub use network::{AllowRule, AllowRuleError, HostPattern, NetworkPolicy};

@@ -49,6 +49,25 @@ pub mod path {
     }
 }
 
+/// A path that need not be there.
+pub mod optional_path {
+    use super::Name;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    /// Writes a path.
+    pub fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+        path.as_ref().map(|path| Name::from(path.as_os_str())).serialize(to)
+    }
+
+    /// Reads a path.
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+        let name = Option::<Name>::deserialize(from)?;
+        Ok(name.map(|name| PathBuf::from(OsString::from(name))))
+    }
+}
+
 /// A list of names, such as a program's arguments.
 pub mod list {
     use super::Name;

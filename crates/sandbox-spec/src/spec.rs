@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContainmentLayer, Identity, Limits, Mount, NetworkPolicy, RootFs, RootWrites, Tmpfs,
+    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, RootFs, RootWrites, Tmpfs,
     default_environment, os_text,
 };
 
@@ -34,6 +34,9 @@ pub struct SandboxSpec {
     pub mounts: Vec<Mount>,
     /// Memory file systems beside `/tmp`, `/dev/shm` and the home folder, which every sandbox has.
     pub tmpfs: Vec<Tmpfs>,
+    /// Symbolic links that are made after the mounts, unless something is there.
+    #[serde(default)]
+    pub links: Vec<Link>,
     /// Who the guest is.
     pub identity: Identity,
     /// The name that `uname` reports.
@@ -62,6 +65,7 @@ impl SandboxSpec {
             root_writes: RootWrites::Memory,
             mounts: Vec::new(),
             tmpfs: Vec::new(),
+            links: Vec::new(),
             identity,
             hostname: "belljar".to_owned(),
             limits: Limits::default(),
@@ -97,6 +101,9 @@ mod tests {
         spec.program.push(OsString::from_vec(vec![b'a', 0xff]));
         spec.trace = Trace::File("/tmp/trace".into());
         spec.mounts.push("/a:/b:rw".parse().unwrap());
+        let upper = Some("/upper".into());
+        spec.mounts.push(crate::Mount { upper, .."/a:/c:overlay".parse().unwrap() });
+        spec.links.push(Link { path: "/l".into(), target: "/a".into() });
         spec.limits.timeout = Some(std::time::Duration::from_millis(1500));
         let text = serde_json::to_string(&spec).unwrap();
         assert_eq!(serde_json::from_str::<SandboxSpec>(&text).unwrap(), spec);

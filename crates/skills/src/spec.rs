@@ -1,8 +1,8 @@
 //! From a plan to a sandbox specification, which every backend understands.
 
 use sandbox_spec::{
-    AllowRule, AllowRuleError, ByteSize, Limits, Mount, MountAccess, NetworkPolicy, Ownership,
-    SandboxSpec, Tmpfs,
+    AllowRule, AllowRuleError, ByteSize, Limits, Link, Mount, MountAccess, NetworkPolicy,
+    Ownership, SandboxSpec, Tmpfs,
 };
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ impl RunPlan {
     /// The specification of a sandbox that runs this plan's first command.
     ///
     /// A copy-on-write mount becomes an overlay in memory: whoever wants to keep what was written
-    /// collects it from there. The plan's `links` have no place in a specification.
+    /// names a folder for it in the mount's `upper`.
     pub fn to_spec(&self) -> Result<SandboxSpec, SpecError> {
         if self.files.is_some() {
             return Err(SpecError::NotEnforced("files"));
@@ -50,6 +50,9 @@ impl RunPlan {
                 }),
             }
         }
+        let link =
+            |(path, target): &(String, String)| Link { path: path.into(), target: target.into() };
+        spec.links = self.links.iter().map(link).collect();
         spec.limits = Limits {
             memory: self.limits.memory_bytes.map(ByteSize),
             processes: self.limits.processes.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
@@ -79,6 +82,7 @@ fn mount_of(planned: &PlannedMount) -> Option<Mount> {
         destination: (&planned.target).into(),
         access,
         ownership: Ownership::default(),
+        upper: None,
     })
 }
 

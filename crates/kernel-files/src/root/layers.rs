@@ -1,17 +1,16 @@
 //! The file system at `/`.
 
-use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
 use sandbox_spec::{RootFs, RootWrites, SandboxSpec};
 
-use super::{RootError, etc, memory_upper, owner_map};
+use super::{RootError, etc, folder_upper, memory_upper};
 use crate::device_numbers::allocate_device;
 use crate::hostfs::{HostFs, HostOptions};
 use crate::inode::{FileSystem, Inode, NewInode, NewKind, WriteAt};
-use crate::overlay::{Overlay, Upper, UpperKind};
+use crate::overlay::Overlay;
 use crate::static_directory::StaticDirectory;
 use crate::tarfs::TarFs;
 use crate::tmpfs::{Limits, Tmpfs};
@@ -37,7 +36,10 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<dyn FileSystem>, RootEr
     };
     let upper = match &spec.root_writes {
         RootWrites::Memory => Some(memory_upper(spec)),
-        RootWrites::Directory(path) => Some(folder_upper(spec, path)?),
+        RootWrites::Directory(path) => {
+            let failed = |cause| RootError::Root { path: path.clone(), cause };
+            Some(folder_upper(spec, path).map_err(failed)?)
+        }
         RootWrites::Refused => None,
     };
     Ok(Overlay::new(lowers, upper).map_err(made)?)
@@ -49,16 +51,6 @@ fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {
         Ok(fs) => Ok(fs.root()),
         Err(cause) => Err(RootError::Root { path: path.to_path_buf(), cause }),
     }
-}
-
-fn folder_upper(spec: &SandboxSpec, path: &Path) -> Result<Upper, RootError> {
-    let failed = |cause| RootError::Root { path: path.to_owned(), cause };
-    fs::create_dir_all(path).map_err(|error| {
-        failed(error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO))
-    })?;
-    let options = HostOptions { read_only: false, immutable: false, owners: Some(owner_map(spec)) };
-    let file_system = HostFs::open(path, options).map_err(failed)?;
-    Ok(Upper { file_system, kind: UpperKind::Folder })
 }
 
 /// The host's system folders, and the harmless part of `/etc`.

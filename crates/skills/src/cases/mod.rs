@@ -15,8 +15,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use compare::{Mismatch, compare};
-pub use native::NativeRunner;
-pub(crate) use native::find_program;
+pub use native::{NativeRunner, find_program};
 pub use read::{read, read_all};
 pub use run::{
     CaseResult, Exit, RunOutcome, RunRequest, Runner, RunnerError, Verdict, run_case, table,

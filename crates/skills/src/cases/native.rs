@@ -106,8 +106,8 @@ fn choose_command(plan: &RunPlan, map: &PathMap) -> Result<Vec<String>, RunnerEr
     Err(RunnerError::NoInterpreter(tried))
 }
 
-/// Finds a program as a shell would.
-pub(crate) fn find_program(name: &str, path: &str) -> Option<PathBuf> {
+/// Finds a program of the host as a shell would: a path as it is, a name on a search path.
+pub fn find_program(name: &str, path: &str) -> Option<PathBuf> {
     let is_program = |file: &Path| {
         use std::os::unix::fs::PermissionsExt as _;
         file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
