@@ -1,11 +1,12 @@
 //! Starting a sandbox, passing signals on to it, and turning its end into an exit code.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use host_sys::SignalDescriptor;
-use sandbox::{Control, End, ExitReport, ProgramError, StartError, Streams};
+use sandbox::{Backend, Control, End, ExitReport, ProgramError, StartError, Streams};
 use sandbox_spec::{RootFs, SandboxSpec};
 use serde_json::json;
 
@@ -47,8 +48,22 @@ fn start_and_wait(backend: &str, spec: &SandboxSpec) -> Result<ExitReport, Failu
             None => failure,
         }
     })?;
-    pass_signals_on(sandbox.control())?;
+    Signals::take_over()?.pass_to(sandbox.control());
     Ok(sandbox.wait()?)
+}
+
+/// Starts a sandbox and waits for its end, while signals go to the guest.
+pub fn run_to_end(
+    backend: &dyn Backend,
+    spec: &SandboxSpec,
+    signals: &Signals,
+) -> Result<ExitReport, Failure> {
+    let mut sandbox = backend.start(spec, Streams::inherit())?;
+    signals.pass_to(sandbox.control());
+    let report = sandbox.wait();
+    drop(sandbox);
+    signals.take_back();
+    Ok(report?)
 }
 
 /// The commonest mistake: the program is on the host, at a place that the sandbox does not show.
@@ -77,32 +92,83 @@ const SIGWINCH: u8 = 28;
 /// What reaches the guest instead of us.
 const PASSED_ON: [u8; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGTSTP, SIGWINCH];
 
+/// What asks a program to end.
+const ENDING: [u8; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
 /// How long a guest has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// From here on signals to `belljar` go to the guest. One that was asked to end (`SIGTERM`) or
-/// whose terminal is gone (`SIGHUP`) is ended after a time of grace if it has not, so that
-/// nothing is left behind.
-fn pass_signals_on(control: Box<dyn Control>) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::new(format!("cannot receive signals: {error}")).code(Failure::CANNOT_START)
-    };
-    let signals = SignalDescriptor::new(&PASSED_ON).map_err(cannot)?;
-    let pass = move || {
-        let mut asked_to_end = false;
-        // The loop ends with the process, or when the sandbox cannot be reached any more.
-        while let Ok(signal) = signals.read() {
-            if control.signal(signal).is_err() {
-                return;
+/// Whom signals to `belljar` go to.
+enum Receiver {
+    /// No sandbox is there: one that asks to end ends us, after this has been removed.
+    Us(Vec<PathBuf>),
+    /// The guest.
+    Guest(Box<dyn Control>),
+}
+
+/// Signals to `belljar`, taken over from their default actions.
+pub struct Signals(Arc<Mutex<Receiver>>);
+
+impl Signals {
+    /// Takes the signals over. Until there is a guest, one that asks to end removes what
+    /// [`remove_at_end`](Self::remove_at_end) named and ends us.
+    pub fn take_over() -> Result<Self, Failure> {
+        let cannot = |error: std::io::Error| {
+            Failure::new(format!("cannot receive signals: {error}")).code(Failure::CANNOT_START)
+        };
+        let signals = SignalDescriptor::new(&PASSED_ON).map_err(cannot)?;
+        let receiver = Arc::new(Mutex::new(Receiver::Us(Vec::new())));
+        let shared = Arc::clone(&receiver);
+        let receive = move || {
+            let mut asked_to_end = false;
+            // The loop ends with the process.
+            while let Ok(signal) = signals.read() {
+                match &*lock(&shared) {
+                    Receiver::Us(folders) if ENDING.contains(&signal) => {
+                        for folder in folders {
+                            // There is nobody left to tell.
+                            let _ = std::fs::remove_dir_all(folder);
+                        }
+                        std::process::exit(i32::from(signal) + 128);
+                    }
+                    Receiver::Us(_) => {}
+                    Receiver::Guest(control) => {
+                        // Fails only if the sandbox is gone already.
+                        let _ = control.signal(signal);
+                        if matches!(signal, SIGTERM | SIGHUP) && !asked_to_end {
+                            asked_to_end = true;
+                            end_later(control.clone_box());
+                        }
+                    }
+                }
             }
-            if matches!(signal, SIGTERM | SIGHUP) && !asked_to_end {
-                asked_to_end = true;
-                end_later(control.clone_box());
-            }
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(receive).map_err(cannot)?;
+        Ok(Self(receiver))
+    }
+
+    /// Removes a folder if a signal ends us.
+    pub fn remove_at_end(&self, folder: PathBuf) {
+        if let Receiver::Us(folders) = &mut *lock(&self.0) {
+            folders.push(folder);
         }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(pass).map_err(cannot)?;
-    Ok(())
+    }
+
+    /// From here on signals go to the guest. One that was asked to end (`SIGTERM`) or whose
+    /// terminal is gone (`SIGHUP`) is ended after a time of grace if it has not, so that nothing
+    /// is left behind.
+    pub fn pass_to(&self, control: Box<dyn Control>) {
+        *lock(&self.0) = Receiver::Guest(control);
+    }
+
+    /// The guest is gone: signals are ours again.
+    pub fn take_back(&self) {
+        *lock(&self.0) = Receiver::Us(Vec::new());
+    }
+}
+
+fn lock(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
+    receiver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn end_later(control: Box<dyn Control>) {
@@ -116,7 +182,7 @@ fn end_later(control: Box<dyn Control>) {
 }
 
 /// What a shell, or `timeout`, would say about such an end.
-fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
+pub fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
     match end {
         End::Exited { .. } | End::Signaled { signal: SIGINT | SIGPIPE, .. } | End::Killed => None,
         End::Signaled { signal, core } => {

@@ -1,14 +1,21 @@
 //! `belljar skill`: agent skills, from checking to running.
 
+mod apply;
+mod aside;
+mod changes;
 mod check;
 mod deps;
 mod inventory;
 mod pack;
+mod permissions;
 mod problem;
+mod report;
 mod run;
 mod runner;
+mod scratch;
 mod show;
 mod test;
+mod write_back;
 
 use std::process::ExitCode;
 
@@ -35,6 +42,8 @@ enum Command {
     Deps(deps::Options),
     /// Run a script of a skill in a sandbox
     Run(Box<run::Options>),
+    /// Write back, or throw away, what a run kept aside
+    Apply(apply::Options),
     /// Run the test cases that a skill brings
     Test(test::Options),
 }
@@ -47,6 +56,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
         Command::Pack(options) => pack::run(&options),
         Command::Deps(options) => deps::run(&options),
         Command::Run(options) => run::run(&options),
+        Command::Apply(options) => apply::run(&options),
         Command::Test(options) => test::run(&options),
     }
 }

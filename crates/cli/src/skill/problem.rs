@@ -3,9 +3,15 @@
 use std::error::Error;
 use std::path::Path;
 
-use skills::{Limits, LoadError, PackError, PlanError, Severity, Skill, SpecError, printable};
+use skills::cases::RunnerError;
+use skills::{Limits, LoadError, PackError, PlanError, Severity, Skill, printable};
 
 use crate::failure::Failure;
+
+/// The exit code for a script or program that is not there.
+const NOT_FOUND: u8 = 127;
+/// The exit code for a file that cannot be run.
+const NOT_EXECUTABLE: u8 = 126;
 
 /// Loads a skill. What cannot be loaded is a failure with the general exit code.
 pub fn load(path: &Path) -> Result<Skill, Failure> {
@@ -76,8 +82,6 @@ pub fn of_packing(folder: &Path, error: &PackError) -> Failure {
 
 /// The failure for a script that cannot be run, with the exit codes of a shell.
 pub fn of_planning(path: &Path, error: &PlanError) -> Failure {
-    const NOT_FOUND: u8 = 127;
-    const NOT_EXECUTABLE: u8 = 126;
     let failure = Failure::new(with_causes(error)).code(Failure::CANNOT_START);
     let list = |scripts: &[String]| {
         let lines: Vec<String> = scripts.iter().map(|s| format!("\n  {}", printable(s))).collect();
@@ -116,12 +120,14 @@ pub fn of_planning(path: &Path, error: &PlanError) -> Failure {
     }
 }
 
-/// The failure for a plan that no backend can carry out.
-pub fn of_specification(error: &SpecError) -> Failure {
+/// The failure for a plan that cannot be carried out.
+pub fn of_runner(error: &RunnerError) -> Failure {
     let failure = Failure::new(with_causes(error)).code(Failure::CANNOT_START);
     match error {
-        SpecError::NotEnforced(_) => failure.hint("take it out of the policy"),
-        SpecError::Host(_) => failure,
+        RunnerError::NoInterpreter(_) => failure
+            .hint("install one of them; `belljar skill deps` shows what else the skill needs")
+            .code(NOT_FOUND),
+        _ => failure,
     }
 }
 

@@ -1,141 +1,232 @@
-//! `belljar skill run`.
+//! `belljar skill run`: a script of a skill in a sandbox, with the least that it needs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use sandbox_spec::{ByteSize, parse_duration};
-use skills::policy::{Consent, Network, Policy, ResourceLimits};
-use skills::{RunOptions, WorkFolder};
+use sandbox_spec::{SandboxSpec, Trace};
+use skills::policy::Consent;
+use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run};
 
+use super::aside::{Aside, Origin, counted, in_words};
+use super::changes::Change;
+use super::permissions::{self, PermissionOptions, absolute};
+use super::report::{Fate, ReportTarget, RunReport};
+use super::scratch::Scratch;
 use super::{problem, runner};
 use crate::backends;
 use crate::failure::Failure;
-use crate::launch::{Launch, launch};
+use crate::launch::{explain, run_to_end};
 
 /// Options of `skill run`.
 #[derive(Args)]
 #[command(override_usage = "belljar skill run [OPTIONS] PATH [SCRIPT] [-- ARGS]...")]
+#[command(
+    after_help = "The skill is at /skill, read-only. The current folder is at /work, and is \
+    the script's working folder: what it writes there is listed at the end and kept aside, until \
+    --apply, or an answer, writes it back."
+)]
 pub struct Options {
-    /// The skill: a folder or an archive
+    /// The skill: a folder, its SKILL.md, or a `.skill` or `.zip` archive
+    #[arg(value_name = "PATH")]
     path: PathBuf,
     /// The script, if the skill has more than one
+    #[arg(value_name = "SCRIPT")]
     script: Option<String>,
     /// Its arguments
-    #[arg(last = true)]
-    arguments: Vec<String>,
-    /// A folder that the script may change, or `none` for an empty one. Without it the script sees
-    /// the current folder and what it changes there is dropped
+    #[arg(value_name = "ARGS", last = true)]
+    arguments: Vec<OsString>,
+    /// A folder that the script changes at once, or `none` for an empty one
     #[arg(long, value_name = "DIR|none")]
     work: Option<PathBuf>,
-    /// Let connections to this destination out
-    #[arg(long, value_name = "HOST[:PORT]")]
-    allow_net: Vec<String>,
-    /// Set an environment variable, or pass the host's value on
-    #[arg(long, short, value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
-    /// Grant what the skill asks for in its belljar.yaml
-    #[arg(long)]
-    yes: bool,
+    /// Write what the script changed back to the current folder, without asking
+    #[arg(long, conflicts_with = "work")]
+    apply: bool,
+    /// Say after the run what the skill did: on standard error, or to FILE.html, FILE.json or
+    /// FILE.txt
+    #[arg(long, value_name = "FILE", num_args = 0..=1, value_parser = ReportTarget::parse)]
+    report: Option<Option<ReportTarget>>,
+    /// Print every system call, to standard error or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    trace: Option<Option<PathBuf>>,
     /// Use this virtual environment of Python
     #[arg(long, value_name = "DIR")]
     venv: Option<PathBuf>,
     /// Use this folder of Node packages
     #[arg(long, value_name = "DIR")]
     node_modules: Option<PathBuf>,
-    /// End after this time, with exit code 124
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    timeout: Option<Duration>,
-    /// Memory of all processes together
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<ByteSize>,
-    /// Processes and threads alive at one time
-    #[arg(long, value_name = "N")]
-    processes: Option<u64>,
-    /// Bytes written to standard output and standard error
-    #[arg(long, value_name = "SIZE")]
-    output: Option<ByteSize>,
-    /// Write how the sandbox ended, and what it used, to a file
-    #[arg(long, value_name = "FILE")]
-    json_report: Option<PathBuf>,
     /// What runs the sandbox
     #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
     backend: String,
+    #[command(flatten)]
+    permissions: PermissionOptions,
 }
 
-/// Plans the run, starts it and ends as it ended.
+/// Plans the run, starts it, and ends as it ended.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let scratch = Scratch::new()?;
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
-    let run_options = run_options(options)?;
-    let plan =
-        skills::plan_run(&skill, options.script.as_deref(), &options.arguments, &run_options)
-            .map_err(|error| problem::of_planning(&options.path, &error))?;
-    let pending: Vec<_> = plan.asks.iter().filter(|ask| !ask.is_granted).collect();
-    if !pending.is_empty() {
-        eprintln!("note: the skill asks for more than it gets; --yes grants it:");
-        for ask in pending {
-            eprintln!("note:   {}: {}", ask.about, ask.what);
+    let mut work = Work::of(options, &skill)?;
+    if let Some(aside) = &work.aside {
+        scratch.signals.remove_at_end(aside.path().to_path_buf());
+    }
+    let plan = plan(options, &skill, &work.folder)?;
+    let spec = specification(options, &plan, &work)?;
+    let backend = backends::choose(&options.backend)?;
+    // From here on what is written is removed only by a decision.
+    if let Some(aside) = &mut work.aside {
+        aside.keep();
+    }
+    let ended = run_to_end(&*backend, &spec, &scratch.signals);
+    // What was written is listed and kept whatever the end was.
+    let changes = work.changes()?;
+    let report = match ended {
+        Ok(report) => report,
+        Err(failure) => {
+            work.settle(&changes, Decision::Keep)?;
+            return Err(failure);
         }
+    };
+    if let Some(words) = explain(&report.end, &spec) {
+        eprintln!("{words}");
     }
-    let spec = runner::spec_of(&plan).map_err(|error| problem::of_specification(&error))?;
-    let report = options.json_report.as_deref();
-    launch(&Launch { backend: &options.backend, report }, &spec)
+    let fate = work.settle(&changes, Decision::of(options))?;
+    if let Some(target) = &options.report {
+        let report = RunReport::new(&plan, &spec, &report, &changes, fate);
+        report.write(target.as_ref())?;
+    }
+    Ok(report.end.exit_code().into())
 }
 
-fn run_options(options: &Options) -> Result<RunOptions, Failure> {
-    let absolute = |path: &PathBuf| {
-        std::path::absolute(path)
-            .map_err(|error| Failure::new(format!("cannot find {}: {error}", path.display())))
-    };
-    let work = match &options.work {
-        None => WorkFolder::CopyOnWrite(absolute(&".".into())?),
-        Some(path) if path.as_os_str() == "none" => WorkFolder::Empty,
-        Some(path) => WorkFolder::ReadWrite(absolute(path)?),
-    };
-    let mut run_options = RunOptions::new(work);
-    run_options.flags = flags(options);
-    run_options.consent = if options.yes { Consent::Given } else { Consent::Withheld };
-    run_options.host_env = host_environment();
-    run_options.venv = options.venv.as_ref().map(absolute).transpose()?;
-    run_options.node_modules = options.node_modules.as_ref().map(absolute).transpose()?;
-    Ok(run_options)
+/// The folder that the script works on.
+struct Work {
+    folder: WorkFolder,
+    aside: Option<Aside>,
 }
 
-/// What the flags say, as the strongest policy.
-fn flags(options: &Options) -> Policy {
-    let mut policy = Policy {
-        limits: ResourceLimits {
-            memory_bytes: options.memory.map(|size| size.0),
-            timeout: options.timeout,
-            processes: options.processes,
-            output_bytes: options.output.map(|size| size.0),
-        },
-        ..Policy::default()
-    };
-    if !options.allow_net.is_empty() {
-        let allow = options.allow_net.iter().cloned().collect::<BTreeSet<_>>();
-        policy.network = Some(Network { allow });
-    }
-    for item in &options.env {
-        match item.split_once('=') {
-            Some((name, value)) => {
-                policy.env.set.insert(name.to_owned(), value.to_owned());
-            }
+impl Work {
+    fn of(options: &Options, skill: &Skill) -> Result<Self, Failure> {
+        let skill = skill.name().to_owned();
+        match &options.work {
             None => {
-                policy.env.pass.insert(item.clone());
+                let here = std::env::current_dir().map_err(|error| {
+                    Failure::new(format!("cannot find out the current folder: {error}"))
+                        .code(Failure::CANNOT_START)
+                })?;
+                let aside = Aside::new(Origin { skill, folder: Some(here.clone()) })?;
+                Ok(Self { folder: WorkFolder::CopyOnWrite(here), aside: Some(aside) })
+            }
+            Some(path) if path.as_os_str() == "none" => {
+                let aside = Aside::new(Origin { skill, folder: None })?;
+                Ok(Self { folder: WorkFolder::ReadWrite(aside.files()), aside: Some(aside) })
+            }
+            Some(path) => {
+                let path = absolute(path)?;
+                if !path.is_dir() {
+                    return Err(Failure::new(format!("--work: {} is no folder", path.display()))
+                        .hint("make it first, or use `--work none` for an empty one")
+                        .code(Failure::CANNOT_START));
+                }
+                Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None })
             }
         }
     }
-    policy
+
+    fn changes(&self) -> Result<Vec<Change>, Failure> {
+        self.aside.as_ref().map_or(Ok(Vec::new()), Aside::changes)
+    }
+
+    /// Tells what was written, and writes it back or keeps it.
+    fn settle(&mut self, changes: &[Change], decision: Decision) -> Result<Fate, Failure> {
+        let Some(aside) = self.aside.take() else { return Ok(Fate::WrittenAtOnce) };
+        if changes.is_empty() {
+            aside.discard()?;
+            return Ok(Fate::NothingWritten);
+        }
+        let place = aside.origin().folder.clone();
+        eprintln!("\n{} in {WORK_FOLDER}:\n{}", counted(changes), in_words(changes).trim_end());
+        let is_applied = match (decision, &place) {
+            (Decision::Apply, _) => true,
+            (Decision::Ask, Some(place)) => {
+                permissions::ask(&format!("Write this to {}?", place.display()))
+            }
+            (Decision::Keep, _) | (Decision::Ask, None) => false,
+        };
+        if is_applied {
+            aside.write_back(changes)?;
+            return Ok(Fate::Applied);
+        }
+        let kept = aside.path().to_path_buf();
+        if place.is_some() {
+            eprintln!("kept aside: `belljar skill apply {}` writes it back", kept.display());
+        } else {
+            eprintln!("kept in {}", aside.files().display());
+        }
+        Ok(Fate::Kept(kept))
+    }
 }
 
-/// The variables of the host that are text; others cannot be passed to a skill.
-fn host_environment() -> BTreeMap<String, String> {
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
+/// What is to be done with what was written.
+#[derive(Clone, Copy)]
+enum Decision {
+    Apply,
+    Ask,
+    Keep,
+}
+
+impl Decision {
+    fn of(options: &Options) -> Self {
+        match (options.apply, permissions::can_ask()) {
+            (true, _) => Self::Apply,
+            (false, true) => Self::Ask,
+            (false, false) => Self::Keep,
+        }
+    }
+}
+
+/// Plans the run, first with what the user has said, then with what the skill was granted.
+fn plan(options: &Options, skill: &Skill, work: &WorkFolder) -> Result<RunPlan, Failure> {
+    let mut run_options = RunOptions::new(work.clone());
+    run_options.flags = options.permissions.flags()?;
+    run_options.user_policy = options.permissions.user_policy()?;
+    run_options.host_env = permissions::host_environment();
+    run_options.venv = options.venv.as_deref().map(absolute).transpose()?;
+    run_options.node_modules = options.node_modules.as_deref().map(absolute).transpose()?;
+    let make = |run_options: &RunOptions| {
+        plan_run(skill, options.script.as_deref(), &[], run_options)
+            .map_err(|error| problem::of_planning(&options.path, &error))
     };
-    std::env::vars_os().filter_map(text).collect()
+    let plan = make(&run_options)?;
+    if permissions::decide(&options.permissions, skill.name(), &plan.asks)? {
+        run_options.consent = Consent::Given;
+        return make(&run_options);
+    }
+    Ok(plan)
+}
+
+fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<SandboxSpec, Failure> {
+    let mut spec = runner::spec_of(plan).map_err(|error| problem::of_runner(&error))?;
+    // Arguments need not be text, so they do not go through the plan.
+    spec.program.extend(options.arguments.iter().cloned());
+    if let (WorkFolder::CopyOnWrite(_), Some(aside)) = (&work.folder, &work.aside) {
+        let is_work = |mount: &&mut sandbox_spec::Mount| mount.destination == *WORK_FOLDER;
+        if let Some(mount) = spec.mounts.iter_mut().find(is_work) {
+            mount.upper = Some(aside.files());
+        }
+    }
+    if std::io::stdout().is_terminal()
+        && let Some(kind) = std::env::var_os("TERM")
+        && let Some(term) = spec.environment.iter_mut().find(|(name, _)| name == "TERM")
+    {
+        term.1 = kind;
+    }
+    spec.trace = match &options.trace {
+        None => Trace::Off,
+        Some(None) => Trace::Stderr,
+        Some(Some(path)) => Trace::File(absolute(path)?),
+    };
+    Ok(spec)
 }

@@ -6,25 +6,31 @@ use std::time::Instant;
 
 use sandbox::{Backend, End, Streams};
 use sandbox_spec::SandboxSpec;
-use skills::cases::{Exit, RunOutcome, RunRequest, Runner, RunnerError};
-use skills::{GUEST_PATH, RunPlan, SpecError};
+use skills::cases::{Exit, RunOutcome, RunRequest, Runner, RunnerError, find_program};
+use skills::{GUEST_PATH, RunPlan, SKILL_FOLDER};
 
-/// The specification for a plan, with the first of its commands whose program the system has.
-pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, SpecError> {
-    let mut spec = plan.to_spec()?;
-    let commands = std::iter::once(&plan.argv).chain(&plan.alternatives);
-    let there = commands.into_iter().find(|argv| argv.first().is_some_and(|it| is_there(it)));
-    if let Some(argv) = there {
-        spec.program = argv.iter().map(Into::into).collect();
+/// The specification for a plan, with the first of its commands whose program is there.
+pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
+    let mut spec = plan.to_spec().map_err(|error| RunnerError::Sandbox(error.into()))?;
+    let path = plan.env.get("PATH").map_or(GUEST_PATH, String::as_str);
+    let mut tried = Vec::new();
+    for argv in std::iter::once(&plan.argv).chain(&plan.alternatives) {
+        let Some(program) = argv.first() else { continue };
+        if is_there(program, path) {
+            spec.program = argv.iter().map(Into::into).collect();
+            return Ok(spec);
+        }
+        if !tried.contains(program) {
+            tried.push(program.clone());
+        }
     }
-    Ok(spec)
+    Err(RunnerError::NoInterpreter(tried))
 }
 
-/// Whether the host's system folders, which the sandbox shows, have a program. A path is inside a
-/// mount, and left to the sandbox.
-fn is_there(program: &str) -> bool {
-    program.contains('/')
-        || GUEST_PATH.split(':').any(|folder| Path::new(folder).join(program).is_file())
+/// Whether the host's system folders, which the sandbox shows, have a program. A program of the
+/// skill itself is left to the sandbox.
+fn is_there(program: &str, path: &str) -> bool {
+    Path::new(program).starts_with(SKILL_FOLDER) || find_program(program, path).is_some()
 }
 
 /// Runs test cases in a sandbox.
@@ -45,7 +51,7 @@ impl Runner for SandboxRunner {
     }
 
     fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
-        let spec = spec_of(&request.plan).map_err(|error| RunnerError::Sandbox(error.into()))?;
+        let spec = spec_of(&request.plan)?;
         let (input, feed) = std::io::pipe()?;
         let (output, output_end) = std::io::pipe()?;
         let (errors, errors_end) = std::io::pipe()?;

@@ -1,0 +1,186 @@
+//! Folders that keep what a run wrote until somebody decides about it.
+//!
+//! They are in the user's state folder and not in `/tmp`: they may outlive the run, and they need
+//! a file system with extended attributes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use skills::printable;
+
+use super::changes::{self, Change, Happened, Now};
+use super::write_back::write_back;
+use crate::failure::Failure;
+
+/// How many changes are listed one by one.
+const MAX_LISTED: usize = 40;
+
+/// Where the changes of a run belong.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Origin {
+    /// The skill's name.
+    pub skill: String,
+    /// The folder that the skill worked on; nothing if it was an empty one.
+    pub folder: Option<PathBuf>,
+}
+
+/// A folder with the changes of one run.
+#[derive(Debug)]
+pub struct Aside {
+    /// The folder itself, removed with this value unless it is kept.
+    folder: Option<tempfile::TempDir>,
+    path: PathBuf,
+    origin: Origin,
+}
+
+impl Aside {
+    /// Makes a new one for a run.
+    pub fn new(origin: Origin) -> Result<Self, Failure> {
+        let top = state_folder()?;
+        let failed = |error: io::Error| {
+            Failure::new(format!("cannot keep changes in {}: {error}", top.display()))
+                .hint("let XDG_STATE_HOME name a folder that can be written")
+                .code(Failure::CANNOT_START)
+        };
+        std::fs::create_dir_all(&top).map_err(failed)?;
+        let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = origin.skill.chars().take(64).map(word).collect();
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("{name}-"))
+            .tempdir_in(&top)
+            .map_err(failed)?;
+        let path = folder.path().to_path_buf();
+        std::fs::create_dir(path.join(FILES)).map_err(failed)?;
+        let text = serde_json::to_string_pretty(&origin).map_err(|e| failed(e.into()))?;
+        std::fs::write(path.join(ORIGIN), text).map_err(failed)?;
+        Ok(Self { folder: Some(folder), path, origin })
+    }
+
+    /// Opens one that was kept.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |error: io::Error| {
+            Failure::new(format!("{} holds no changes of a run: {error}", path.display()))
+                .hint("give the folder that `belljar skill run` named at its end")
+        };
+        let path = path.canonicalize().map_err(failed)?;
+        let text = std::fs::read(path.join(ORIGIN)).map_err(failed)?;
+        let origin = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+        Ok(Self { folder: None, path, origin })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder that takes the writes.
+    pub fn files(&self) -> PathBuf {
+        self.path.join(FILES)
+    }
+
+    /// Where the changes belong.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What was changed.
+    pub fn changes(&self) -> Result<Vec<Change>, Failure> {
+        changes::list(&self.files(), self.origin.folder.as_deref()).map_err(|error| {
+            Failure::new(format!("cannot list what was written: {error}"))
+                .hint(format!("it is in {}", self.path.display()))
+        })
+    }
+
+    /// Lets the folder stay when this value goes.
+    pub fn keep(&mut self) {
+        if let Some(folder) = &mut self.folder {
+            folder.disable_cleanup(true);
+        }
+    }
+
+    /// Removes it.
+    pub fn discard(self) -> Result<(), Failure> {
+        // Folders that the guest locked cannot be removed before they are listed.
+        let _ = self.changes();
+        std::fs::remove_dir_all(&self.path).map_err(|error| {
+            Failure::new(format!("cannot remove {}: {error}", self.path.display()))
+        })
+    }
+
+    /// Writes the changes to the folder that they belong to. If something could not be written
+    /// everything is kept aside as well.
+    pub fn write_back(mut self, changes: &[Change]) -> Result<(), Failure> {
+        let Some(folder) = self.origin.folder.clone() else {
+            self.keep();
+            return Err(Failure::new(
+                "the skill worked on an empty folder: there is none to write to",
+            )
+            .hint(format!("copy what you need from {}", self.files().display())));
+        };
+        let failed = write_back(&self.files(), &folder, changes).map_err(|error| {
+            self.keep();
+            Failure::new(format!("cannot write to {}: {error}", folder.display()))
+                .hint(format!("the changes are kept in {}", self.path.display()))
+        })?;
+        if failed.is_empty() {
+            return self.discard();
+        }
+        self.keep();
+        for one in &failed {
+            eprintln!("error: cannot write {}: {}", shown(&one.path), one.cause);
+        }
+        Err(Failure::new(format!("{} of {} changes were not written", failed.len(), changes.len()))
+            .hint(format!("everything is kept in {}", self.path.display())))
+    }
+}
+
+const FILES: &str = "files";
+const ORIGIN: &str = "origin.json";
+
+fn state_folder() -> Result<PathBuf, Failure> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let state = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local/state")));
+    state.map(|state| state.join("belljar/aside")).ok_or_else(|| {
+        Failure::new(
+            "there is no folder to keep changes in: neither XDG_STATE_HOME nor HOME is set",
+        )
+        .hint("set one of them, or use --work DIR")
+        .code(Failure::CANNOT_START)
+    })
+}
+
+/// A path that cannot drive the terminal.
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+/// The changes in words, a line for each, of many only the first.
+pub fn in_words(changes: &[Change]) -> String {
+    let mut text = String::new();
+    for change in changes.iter().take(MAX_LISTED) {
+        let about = match &change.now {
+            Now::File { size } => format!("  {size} bytes"),
+            Now::Folder => "/".to_owned(),
+            Now::Link { target } => format!(" -> {}", shown(target)),
+            Now::Special => "  (no file; is not written back)".to_owned(),
+            Now::Nothing => String::new(),
+        };
+        text.push_str(&format!("  {}  {}{about}\n", change.happened.word(), shown(&change.path)));
+    }
+    if changes.len() > MAX_LISTED {
+        text.push_str(&format!("  and {} more\n", changes.len() - MAX_LISTED));
+    }
+    text
+}
+
+/// How many were created, changed and removed.
+pub fn counted(changes: &[Change]) -> String {
+    let n = |what: Happened| changes.iter().filter(|change| change.happened == what).count();
+    let parts: Vec<String> = [Happened::Created, Happened::Changed, Happened::Removed]
+        .into_iter()
+        .filter(|what| n(*what) > 0)
+        .map(|what| format!("{} {}", n(what), what.word()))
+        .collect();
+    parts.join(", ")
+}

@@ -1,0 +1,179 @@
+//! What a run may do: the flags, the user's policy, and what the skill asks for.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use sandbox_spec::{AllowRule, ByteSize, EnvironmentItem, MountAccess, parse_duration};
+use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
+use skills::printable;
+
+use crate::failure::Failure;
+
+/// Options that widen or narrow what a skill may do.
+#[derive(Args)]
+#[command(next_help_heading = "Permissions")]
+pub struct PermissionOptions {
+    /// Let connections to this destination out
+    #[arg(long, value_name = "HOST[:PORT]")]
+    allow_net: Vec<String>,
+    /// Make a host folder or file visible inside, read-only unless `rw` is said
+    #[arg(long, value_name = "SRC:DST[:ro|rw]", value_parser = OsStringValueParser::new().try_map(|text| sandbox_spec::Mount::parse(&text)))]
+    mount: Vec<sandbox_spec::Mount>,
+    /// Set an environment variable, or pass the host's value on
+    #[arg(long, short, value_name = "NAME[=VALUE]", value_parser = OsStringValueParser::new().try_map(|text| EnvironmentItem::parse(&text)))]
+    env: Vec<EnvironmentItem>,
+    /// Use your own policy, in the form of a belljar.yaml
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Grant what the skill asks for in its belljar.yaml
+    #[arg(long, conflicts_with = "no")]
+    pub yes: bool,
+    /// Refuse what the skill asks for, and run without it
+    #[arg(long)]
+    pub no: bool,
+    /// End after this time, with exit code 124
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    timeout: Option<Duration>,
+    /// Memory of all processes together
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Processes and threads alive at one time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    processes: Option<u64>,
+    /// Bytes written to standard output and standard error
+    #[arg(long, value_name = "SIZE")]
+    output: Option<ByteSize>,
+}
+
+impl PermissionOptions {
+    /// What the flags say, as the strongest policy.
+    pub fn flags(&self) -> Result<Policy, Failure> {
+        let mut policy = Policy {
+            limits: ResourceLimits {
+                memory_bytes: self.memory.map(|size| size.0),
+                timeout: self.timeout,
+                processes: self.processes,
+                output_bytes: self.output.map(|size| size.0),
+            },
+            ..Policy::default()
+        };
+        for host in &self.allow_net {
+            host.parse::<AllowRule>()
+                .map_err(|error| refused("--allow-net", &error.to_string()))?;
+            let network = policy.network.get_or_insert_with(Network::default);
+            network.allow.insert(host.clone());
+        }
+        for mount in &self.mount {
+            policy.mounts.push(mount_of(mount)?);
+        }
+        for item in &self.env {
+            match item {
+                EnvironmentItem::Value(name, value) => {
+                    policy.env.set.insert(text("--env", name)?, text("--env", value)?);
+                }
+                EnvironmentItem::FromHost(name) => {
+                    policy.env.pass.insert(text("--env", name)?);
+                }
+            }
+        }
+        Ok(policy)
+    }
+
+    /// What the user's policy file says. Its paths are relative to its folder.
+    pub fn user_policy(&self) -> Result<Policy, Failure> {
+        let Some(path) = &self.policy else { return Ok(Policy::default()) };
+        let bytes = std::fs::read(path).map_err(|error| {
+            refused("--policy", &format!("cannot read {}: {error}", path.display()))
+        })?;
+        let read = policy::read(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+        if !read.is_valid() {
+            eprint!("{}", skills::Report::new(read.findings).to_text());
+            return Err(refused("--policy", &format!("{} is not valid", path.display())));
+        }
+        let mut policy = read.policy;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        for mount in &mut policy.mounts {
+            let source = absolute(&folder.join(&mount.source))?;
+            mount.source = text("--policy", source.as_os_str())?;
+        }
+        Ok(policy)
+    }
+}
+
+fn refused(option: &str, why: &str) -> Failure {
+    Failure::new(format!("{option}: {why}")).code(Failure::CANNOT_START)
+}
+
+fn mount_of(mount: &sandbox_spec::Mount) -> Result<Mount, Failure> {
+    let access = match mount.access {
+        MountAccess::ReadOnly => Access::Read,
+        MountAccess::ReadWrite => Access::Write,
+        MountAccess::Overlay => return Err(refused("--mount", "use ro or rw for a skill")),
+    };
+    Ok(Mount {
+        source: text("--mount", absolute(&mount.source)?.as_os_str())?,
+        target: text("--mount", mount.destination.as_os_str())?,
+        access,
+    })
+}
+
+fn text(option: &str, value: &std::ffi::OsStr) -> Result<String, Failure> {
+    let text = value.to_str().map(str::to_owned);
+    text.ok_or_else(|| refused(option, &format!("{} is no text", value.display())))
+}
+
+/// A path that means the same whatever the current folder is.
+pub fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| {
+        Failure::new(format!("cannot find out where {} is: {error}", path.display()))
+            .code(Failure::CANNOT_START)
+    })
+}
+
+/// The variables of the host that are text; others cannot be passed to a skill.
+pub fn host_environment() -> BTreeMap<String, String> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+/// Whether somebody is there to answer.
+pub fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks at the terminal. Everything but a yes is a no.
+pub fn ask(question: &str) -> bool {
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// Shows what a skill asks for, and finds out whether it gets it.
+pub fn decide(options: &PermissionOptions, skill: &str, asks: &[Ask]) -> Result<bool, Failure> {
+    let pending: Vec<&Ask> = asks.iter().filter(|ask| !ask.is_granted).collect();
+    if pending.is_empty() || options.no {
+        return Ok(false);
+    }
+    eprintln!("{} asks for more than skills get:", printable(skill));
+    for ask in pending {
+        eprintln!("  {}: {}", ask.about, printable(&ask.what));
+    }
+    if options.yes {
+        return Ok(true);
+    }
+    if can_ask() {
+        return Ok(ask("Grant this?"));
+    }
+    Err(Failure::new("the skill asks for more, and nobody is there to answer")
+        .hint("--yes grants it, --no runs the skill without it")
+        .code(Failure::CANNOT_START))
+}
