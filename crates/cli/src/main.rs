@@ -17,6 +17,7 @@ mod raw_terminal;
 mod run;
 mod shell;
 mod signal_names;
+mod signals;
 mod skill;
 mod syscalls;
 

@@ -100,7 +100,8 @@ fn every_example_has_cases_and_they_pass_natively() {
         let files = read_all(&skill);
         let cases: Vec<_> = files.iter().flat_map(|(cases, _)| cases).collect();
         assert!(!cases.is_empty(), "{} has no cases", skill.name());
-        results.extend(cases.into_iter().map(|case| run_case(&skill, case, &NativeRunner)));
+        results
+            .extend(cases.into_iter().map(|case| run_case(&skill, case, &NativeRunner::default())));
     }
     let text = table(&results);
     println!("{text}");

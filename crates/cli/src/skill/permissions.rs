@@ -10,9 +10,10 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use sandbox_spec::{AllowRule, ByteSize, EnvironmentItem, MountAccess, parse_duration};
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
-use skills::printable;
+use skills::{RunPlan, printable};
 
 use crate::failure::Failure;
+use crate::signals::Signals;
 
 /// Options that widen or narrow what a skill may do.
 #[derive(Args)]
@@ -149,21 +150,26 @@ pub fn can_ask() -> bool {
 }
 
 /// Asks at the terminal. Everything but a yes is a no.
-pub fn ask(question: &str) -> bool {
+pub fn ask(question: &str, signals: &Signals) -> Result<bool, Failure> {
     eprint!("{question} [y/N] ");
     let _ = std::io::stderr().flush();
+    signals.wait_for_input()?;
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Shows what a skill asks for, and finds out whether it gets it.
-pub fn decide(options: &PermissionOptions, skill: &str, asks: &[Ask]) -> Result<bool, Failure> {
-    let pending: Vec<&Ask> = asks.iter().filter(|ask| !ask.is_granted).collect();
+pub fn decide(
+    options: &PermissionOptions,
+    plan: &RunPlan,
+    signals: &Signals,
+) -> Result<bool, Failure> {
+    let pending: Vec<&Ask> = plan.asks.iter().filter(|ask| !ask.is_granted).collect();
     if pending.is_empty() || options.no {
         return Ok(false);
     }
-    eprintln!("{} asks for more than skills get:", printable(skill));
+    eprintln!("{} asks for more than skills get:", printable(&plan.skill));
     for ask in pending {
         eprintln!("  {}: {}", ask.about, printable(&ask.what));
     }
@@ -171,7 +177,7 @@ pub fn decide(options: &PermissionOptions, skill: &str, asks: &[Ask]) -> Result<
         return Ok(true);
     }
     if can_ask() {
-        return Ok(ask("Grant this?"));
+        return ask("Grant this?", signals);
     }
     Err(Failure::new("the skill asks for more, and nobody is there to answer")
         .hint("--yes grants it, --no runs the skill without it")

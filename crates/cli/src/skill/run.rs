@@ -19,6 +19,7 @@ use super::{problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{explain, run_to_end};
+use crate::signals::Signals;
 
 /// Options of `skill run`.
 #[derive(Args)]
@@ -66,34 +67,33 @@ pub struct Options {
 
 /// Plans the run, starts it, and ends as it ended.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let scratch = Scratch::new()?;
+    let signals = Signals::take_over()?;
+    let _scratch = Scratch::new()?;
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
+    signals.check()?;
     let mut work = Work::of(options, &skill)?;
-    if let Some(aside) = &work.aside {
-        scratch.signals.remove_at_end(aside.path().to_path_buf());
-    }
-    let plan = plan(options, &skill, &work.folder)?;
+    let plan = plan(options, &skill, &work.folder, &signals)?;
     let spec = specification(options, &plan, &work)?;
     let backend = backends::choose(&options.backend)?;
     // From here on what is written is removed only by a decision.
     if let Some(aside) = &mut work.aside {
         aside.keep();
     }
-    let ended = run_to_end(&*backend, &spec, &scratch.signals);
+    let ended = run_to_end(&*backend, &spec, &signals);
     // What was written is listed and kept whatever the end was.
     let changes = work.changes()?;
     let report = match ended {
         Ok(report) => report,
         Err(failure) => {
-            work.settle(&changes, Decision::Keep)?;
+            work.settle(&changes, Decision::Keep, &signals)?;
             return Err(failure);
         }
     };
     if let Some(words) = explain(&report.end, &spec) {
         eprintln!("{words}");
     }
-    let fate = work.settle(&changes, Decision::of(options))?;
+    let fate = work.settle(&changes, Decision::of(options), &signals)?;
     if let Some(target) = &options.report {
         let report = RunReport::new(&plan, &spec, &report, &changes, fate);
         report.write(target.as_ref())?;
@@ -140,7 +140,12 @@ impl Work {
     }
 
     /// Tells what was written, and writes it back or keeps it.
-    fn settle(&mut self, changes: &[Change], decision: Decision) -> Result<Fate, Failure> {
+    fn settle(
+        &mut self,
+        changes: &[Change],
+        decision: Decision,
+        signals: &Signals,
+    ) -> Result<Fate, Failure> {
         let Some(aside) = self.aside.take() else { return Ok(Fate::WrittenAtOnce) };
         if changes.is_empty() {
             aside.discard()?;
@@ -151,7 +156,9 @@ impl Work {
         let is_applied = match (decision, &place) {
             (Decision::Apply, _) => true,
             (Decision::Ask, Some(place)) => {
-                permissions::ask(&format!("Write this to {}?", place.display()))
+                // Whoever does not answer has not agreed.
+                let question = format!("Write this to {}?", place.display());
+                permissions::ask(&question, signals).unwrap_or(false)
             }
             (Decision::Keep, _) | (Decision::Ask, None) => false,
         };
@@ -188,7 +195,12 @@ impl Decision {
 }
 
 /// Plans the run, first with what the user has said, then with what the skill was granted.
-fn plan(options: &Options, skill: &Skill, work: &WorkFolder) -> Result<RunPlan, Failure> {
+fn plan(
+    options: &Options,
+    skill: &Skill,
+    work: &WorkFolder,
+    signals: &Signals,
+) -> Result<RunPlan, Failure> {
     let mut run_options = RunOptions::new(work.clone());
     run_options.flags = options.permissions.flags()?;
     run_options.user_policy = options.permissions.user_policy()?;
@@ -200,7 +212,7 @@ fn plan(options: &Options, skill: &Skill, work: &WorkFolder) -> Result<RunPlan, 
             .map_err(|error| problem::of_planning(&options.path, &error))
     };
     let plan = make(&run_options)?;
-    if permissions::decide(&options.permissions, skill.name(), &plan.asks)? {
+    if permissions::decide(&options.permissions, &plan, signals)? {
         run_options.consent = Consent::Given;
         return make(&run_options);
     }

@@ -2,12 +2,18 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use sandbox::{Backend, End, Streams};
+use sandbox::{Backend, Control, ControlError, End, Streams};
 use sandbox_spec::SandboxSpec;
-use skills::cases::{Exit, RunOutcome, RunRequest, Runner, RunnerError, find_program};
+use skills::cases::{
+    Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
+};
 use skills::{GUEST_PATH, RunPlan, SKILL_FOLDER};
+
+use crate::signals::{ENDING, Signals};
 
 /// The specification for a plan, with the first of its commands whose program is there.
 pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
@@ -34,18 +40,14 @@ fn is_there(program: &str, path: &str) -> bool {
 }
 
 /// Runs test cases in a sandbox.
-pub struct SandboxRunner {
-    backend: Box<dyn Backend>,
+pub struct SandboxRunner<'s> {
+    /// What starts the sandboxes.
+    pub backend: Box<dyn Backend>,
+    /// Signals to us, which end a case early.
+    pub signals: &'s Signals,
 }
 
-impl SandboxRunner {
-    /// Runs them by this backend.
-    pub fn new(backend: Box<dyn Backend>) -> Self {
-        Self { backend }
-    }
-}
-
-impl Runner for SandboxRunner {
+impl Runner for SandboxRunner<'_> {
     fn name(&self) -> &'static str {
         self.backend.name()
     }
@@ -70,7 +72,11 @@ impl Runner for SandboxRunner {
             scope.spawn(move || write(feed, &stdin));
             let output = scope.spawn(move || read(output));
             let errors = scope.spawn(move || read(errors));
-            let report = running.wait().map_err(|error| RunnerError::Sandbox(error.into()));
+            let ended = self.signals.while_running(running.control(), || running.wait());
+            let report = match ended {
+                Ok(report) => report.map_err(|error| RunnerError::Sandbox(error.into())),
+                Err(failure) => Err(RunnerError::Sandbox(failure.message().into())),
+            };
             // Nothing of the sandbox holds the pipes open any more.
             drop(running);
             Ok(RunOutcome {
@@ -80,6 +86,47 @@ impl Runner for SandboxRunner {
                 duration: started.elapsed(),
             })
         })
+    }
+}
+
+/// Runs test cases on the host itself, until a signal asks us to end.
+pub struct StoppableNativeRunner<'s> {
+    /// What runs them.
+    pub native: NativeRunner,
+    /// Signals to us.
+    pub signals: &'s Signals,
+}
+
+impl Runner for StoppableNativeRunner<'_> {
+    fn name(&self) -> &'static str {
+        self.native.name()
+    }
+
+    fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
+        let stop = Box::new(Stop(Arc::clone(&self.native.stop)));
+        let ended = self.signals.while_running(stop, || self.native.run(request));
+        ended.unwrap_or_else(|failure| Err(RunnerError::Sandbox(failure.message().into())))
+    }
+}
+
+/// Ends what runs natively.
+struct Stop(Arc<AtomicBool>);
+
+impl Control for Stop {
+    fn signal(&self, signal: u8) -> Result<(), ControlError> {
+        if ENDING.contains(&signal) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn kill(&self) -> Result<(), ControlError> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn clone_box(&self) -> Box<dyn Control> {
+        Box::new(Self(Arc::clone(&self.0)))
     }
 }
 

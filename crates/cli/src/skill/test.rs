@@ -7,8 +7,10 @@ use clap::Args;
 use skills::cases::{CaseResult, NativeRunner, Runner, read_all, run_case, table};
 
 use super::problem;
-use super::runner::SandboxRunner;
+use super::runner::{SandboxRunner, StoppableNativeRunner};
+use super::scratch::Scratch;
 use crate::failure::Failure;
+use crate::signals::Signals;
 use crate::{backends, output};
 
 /// Options of `skill test`.
@@ -29,11 +31,14 @@ pub struct Options {
 
 /// Runs every case and prints a table. Ends with 1 if one does not hold.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let signals = Signals::take_over()?;
+    let _scratch = Scratch::new()?;
     let skill = problem::load(&options.path)?;
-    let runner: Box<dyn Runner> = if options.native {
-        Box::new(NativeRunner)
+    let runner: Box<dyn Runner + '_> = if options.native {
+        Box::new(StoppableNativeRunner { native: NativeRunner::default(), signals: &signals })
     } else {
-        Box::new(SandboxRunner::new(backends::choose(&options.backend)?))
+        let backend = backends::choose(&options.backend)?;
+        Box::new(SandboxRunner { backend, signals: &signals })
     };
     let mut results: Vec<CaseResult> = Vec::new();
     for (cases, findings) in read_all(&skill) {
@@ -41,8 +46,12 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
             let place = &finding.place;
             return Err(Failure::new(format!("{}:{}: {}", place.file, place.line, finding.what)));
         }
-        results.extend(cases.iter().map(|case| run_case(&skill, case, runner.as_ref())));
+        for case in &cases {
+            signals.check()?;
+            results.push(run_case(&skill, case, runner.as_ref()));
+        }
     }
+    signals.check()?;
     if results.is_empty() {
         return Err(Failure::new("the skill has no test cases")
             .hint("write them in tests/*.yaml beside SKILL.md"));

@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,11 @@ const POLL: Duration = Duration::from_millis(5);
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// Runs plans with the host's own programs.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NativeRunner;
+#[derive(Clone, Debug, Default)]
+pub struct NativeRunner {
+    /// Set from another thread, it ends what runs.
+    pub stop: Arc<AtomicBool>,
+}
 
 impl Runner for NativeRunner {
     fn name(&self) -> &'static str {
@@ -49,7 +52,7 @@ impl Runner for NativeRunner {
             .stderr(Stdio::piped())
             .process_group(0);
         let mut child = Group(command.spawn()?);
-        let outcome = follow(&mut child.0, request, started);
+        let outcome = follow(&mut child.0, request, started, &self.stop);
         drop(child);
         outcome
     }
@@ -142,6 +145,7 @@ fn follow(
     child: &mut Child,
     request: &RunRequest,
     started: Instant,
+    stop: &AtomicBool,
 ) -> Result<RunOutcome, RunnerError> {
     let limits = request.plan.limits;
     // One more than the limit: the budget is spent by the first byte beyond it.
@@ -164,6 +168,9 @@ fn follow(
         }
         if limits.timeout.is_some_and(|timeout| started.elapsed() > timeout) {
             forced = Some(Exit::TimedOut);
+        }
+        if stop.load(Ordering::Relaxed) {
+            forced = Some(Exit::Signal(Signal::INT.as_raw()));
         }
         if forced.is_some() {
             kill_group(child);
@@ -234,7 +241,7 @@ mod tests {
             .load();
         let (cases, findings) = read_all(&skill).remove(0);
         assert!(findings.is_empty(), "{findings:?}");
-        cases.iter().map(|case| run_case(&skill, case, &NativeRunner).verdict).collect()
+        cases.iter().map(|case| run_case(&skill, case, &NativeRunner::default()).verdict).collect()
     }
 
     fn passes(script: &str, case: &str) {
@@ -281,7 +288,7 @@ mod tests {
             .load();
         let case = &read_all(&skill)[0].0[0];
         let super::super::Verdict::Failed { mismatches } =
-            run_case(&skill, case, &NativeRunner).verdict
+            run_case(&skill, case, &NativeRunner::default()).verdict
         else {
             panic!()
         };
