@@ -166,14 +166,6 @@ impl RunReport {
             ("command", self.command.join(" ")),
             ("ended", format!("{}, exit code {}", self.ending(), self.exit_code)),
             ("time", seconds(usage.wall_time)),
-            (
-                "CPU time",
-                format!(
-                    "{} in programs, {} in the sandbox's kernel",
-                    seconds(usage.user_time + usage.system_time),
-                    seconds(usage.kernel_time)
-                ),
-            ),
         ];
         // Zero is what a backend says that cannot know.
         let known = [
@@ -183,6 +175,10 @@ impl RunReport {
         ];
         for (name, value, unit) in known.into_iter().filter(|(_, value, _)| *value > 0) {
             facts.push((name, format!("{value}{unit}")));
+        }
+        let cpu_time = usage.user_time + usage.system_time;
+        if !cpu_time.is_zero() {
+            facts.push(("CPU time", seconds(cpu_time)));
         }
         facts.push(("network", self.network.clone()));
         facts.push(("variables", self.variables.join(" ")));

@@ -12,7 +12,7 @@ use crate::static_directory::StaticDirectory;
 
 /// Names in the host's `/etc` that programs need and that hold no secrets. A `*` at the end stands
 /// for anything.
-const SHOWN: [&str; 71] = [
+const SHOWN: [&str; 72] = [
     "ImageMagick*",
     "OpenCL",
     "R",
@@ -55,6 +55,7 @@ const SHOWN: [&str; 71] = [
     "magic*",
     "mailcap*",
     "manpath.config",
+    "matplotlibrc",
     "maven*",
     "mime.types",
     "nanorc",
