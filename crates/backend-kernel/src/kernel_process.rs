@@ -22,7 +22,7 @@ use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
 use linux_abi::Errno;
 use linux_abi::signals::{SigInfo, Signal};
-use sandbox::{CapabilityReport, Streams};
+use sandbox::Streams;
 use sandbox_spec::{SandboxSpec, Trace};
 
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
@@ -32,11 +32,6 @@ use crate::first_program::NoMachine;
 use crate::limits::Watch;
 use crate::trace::Tracer;
 use crate::{first_program, staging, tree};
-
-/// What this backend can promise here.
-pub fn capabilities() -> CapabilityReport {
-    CapabilityReport { backend: crate::NAME, obstacles: Vec::new(), layers: Vec::new() }
-}
 
 /// Is the kernel process, to the end of the sandbox. Never returns.
 pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream) -> ! {

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod capabilities;
 mod control;
 mod engine;
 mod first_program;
@@ -42,7 +43,7 @@ impl Backend for KernelBackend {
     }
 
     fn capabilities(&self) -> CapabilityReport {
-        kernel_process::capabilities()
+        capabilities::report()
     }
 
     fn start(&self, spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {

@@ -6,7 +6,7 @@ use host_sys::{Forked, Namespace, fork_into};
 use sandbox_spec::{NetworkPolicy, SandboxSpec};
 
 /// What is tried, in this order: hosts differ in what they permit.
-const SETS: [&[Namespace]; 3] = [
+pub const SETS: [&[Namespace]; 3] = [
     &[Namespace::User, Namespace::Pid, Namespace::Ipc, Namespace::Mount, Namespace::Network],
     &[Namespace::User, Namespace::Pid],
     &[],

@@ -14,20 +14,21 @@ use sandbox::{
 use sandbox_spec::SandboxSpec;
 
 use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
-use crate::{NAME, kernel_process, namespaces};
+use crate::{NAME, capabilities, kernel_process, namespaces};
 
 /// Starts a kernel process, and waits until it has loaded the program.
 pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
-    let report = kernel_process::capabilities();
-    for layer in &spec.required_containment {
-        if !report.has(*layer) {
-            let reason = "see `belljar doctor`".to_owned();
-            return Err(StartError::LayerUnavailable { layer: *layer, reason });
-        }
-    }
-    if let [reason, ..] = report.obstacles.as_slice() {
+    if let [reason, ..] = capabilities::obstacles().as_slice() {
         return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
+    }
+    if !spec.required_containment.is_empty() {
+        let report = capabilities::report();
+        for layer in &spec.required_containment {
+            if let Some(reason) = report.reason_against(*layer) {
+                return Err(StartError::LayerUnavailable { layer: *layer, reason });
+            }
+        }
     }
     let host = |step| move |cause| StartError::Host { step, cause };
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;

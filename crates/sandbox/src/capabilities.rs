@@ -42,6 +42,17 @@ impl CapabilityReport {
         self.obstacles.is_empty()
     }
 
+    /// Why this layer does not hold; `None` if it does.
+    pub fn reason_against(&self, layer: ContainmentLayer) -> Option<String> {
+        match self.layers.iter().find(|it| it.layer == layer).map(|it| &it.state) {
+            Some(LayerState::InForce) => None,
+            Some(LayerState::Unavailable(reason) | LayerState::Unused(reason)) => {
+                Some(reason.clone())
+            }
+            None => Some("this backend does not know it".to_owned()),
+        }
+    }
+
     /// Whether this layer is in force.
     pub fn has(&self, layer: ContainmentLayer) -> bool {
         self.layers.iter().any(|it| it.layer == layer && it.state == LayerState::InForce)

@@ -1,0 +1,72 @@
+//! What this backend can promise on this host, found out by trying.
+
+use host_sys::rustix;
+use host_sys::{Forked, Namespace, fork_into, landlock_abi, seccomp_trap_available};
+use sandbox::{CapabilityReport, LayerReport, LayerState};
+use sandbox_spec::ContainmentLayer;
+
+use crate::namespaces;
+
+/// Why this backend cannot run here at all. Cheap: asked at every start.
+pub fn obstacles() -> Vec<String> {
+    /// The processor and the host let programs change the FS and GS base by themselves.
+    const FSGSBASE: usize = 2;
+    let mut obstacles = Vec::new();
+    if rustix::param::linux_hwcap().1 & FSGSBASE == 0 {
+        obstacles.push("the processor or the host's kernel has no FSGSBASE".to_owned());
+    }
+    if seccomp_trap_available().is_err() {
+        obstacles.push("the host's kernel has no seccomp filters".to_owned());
+    }
+    obstacles
+}
+
+/// Every layer, with its state.
+pub fn report() -> CapabilityReport {
+    let namespaces = permitted_namespaces();
+    let layers = ContainmentLayer::ALL
+        .into_iter()
+        .map(|layer| LayerReport { layer, state: state(layer, &namespaces) })
+        .collect();
+    CapabilityReport { backend: crate::NAME, obstacles: obstacles(), layers }
+}
+
+fn state(layer: ContainmentLayer, namespaces: &[Namespace]) -> LayerState {
+    let namespace = |kind| {
+        if namespaces.contains(&kind) {
+            LayerState::InForce
+        } else {
+            LayerState::Unavailable("the host does not permit it to this user".to_owned())
+        }
+    };
+    match layer {
+        ContainmentLayer::GuestFilter | ContainmentLayer::NoNewPrivileges => LayerState::InForce,
+        ContainmentLayer::UserNamespace => namespace(Namespace::User),
+        ContainmentLayer::PidNamespace => namespace(Namespace::Pid),
+        ContainmentLayer::MountNamespace => namespace(Namespace::Mount),
+        ContainmentLayer::NetworkNamespace => namespace(Namespace::Network),
+        ContainmentLayer::IpcNamespace => namespace(Namespace::Ipc),
+        ContainmentLayer::KernelFilter => LayerState::Unused("not written yet".to_owned()),
+        ContainmentLayer::Landlock if landlock_abi().is_err() => {
+            LayerState::Unavailable("the host's kernel has none".to_owned())
+        }
+        ContainmentLayer::Landlock => LayerState::Unused("not written yet".to_owned()),
+        ContainmentLayer::ControlGroup => LayerState::Unused("not written yet".to_owned()),
+    }
+}
+
+/// The namespaces that a kernel process gets here: forks one that ends at once.
+fn permitted_namespaces() -> Vec<Namespace> {
+    for set in namespaces::SETS {
+        match fork_into(set) {
+            Ok(Forked::Child) => std::process::exit(0),
+            Ok(Forked::Parent(pid)) => {
+                let options = rustix::process::WaitOptions::empty();
+                let _ = rustix::process::waitpid(Some(pid), options);
+                return set.to_vec();
+            }
+            Err(_) => {}
+        }
+    }
+    Vec::new()
+}
