@@ -239,6 +239,12 @@ pub trait Directory {
         Caching::Stable
     }
 
+    /// Whether an absent name is an error even to somebody who would make it, as in `/proc`:
+    /// such a directory does not get as far as asking who may write to it.
+    fn knows_all_names(&self) -> bool {
+        false
+    }
+
     /// Makes a new file of this name.
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
         let _ = (name, new);

@@ -12,7 +12,7 @@ use crate::inode::{Inode, NewKind, OpenGuard, OpenRequest};
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::open_file::{FileOps, OpenFile, PathOnly};
-use crate::operations::{create_in, new_inode};
+use crate::operations::{Linkable, create_in, new_inode};
 use crate::permission::{self, Want, is_owner};
 use crate::regular_file::RegularFile;
 use crate::text_busy::InUse;
@@ -77,6 +77,7 @@ fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult
     if found.has_trailing_slash {
         return Err(Errno::EISDIR);
     }
+    found.check_can_be_made()?;
     if let Some(target) = found.target {
         if flags.contains(OpenFlags::EXCL) {
             return Err(Errno::EEXIST);
@@ -99,6 +100,9 @@ fn open_unnamed(access: &Access<'_>, directory: &Location, how: &OpenHow) -> Sys
     permission::check(&**parent, access.credentials, Want::WRITE | Want::EXECUTE)?;
     let new = new_inode(access, &**parent, NewKind::Regular, how.mode)?;
     let inode = names.create_unnamed(&new)?;
+    if !how.flags.contains(OpenFlags::EXCL) {
+        inode.attachments().set(Rc::new(Linkable));
+    }
     let name = format!("#{}", inode.metadata()?.inode);
     let dentry = crate::dentry::Dentry::unnamed(name.as_bytes(), &directory.dentry, inode);
     let location = Location { mount: Rc::clone(&directory.mount), dentry };

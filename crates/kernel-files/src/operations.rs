@@ -9,6 +9,7 @@ pub use attributes::{
     TimeChange, change_mode, change_owner, change_times, check_truncate, remove_privileges,
     truncate_location,
 };
-pub use create::{create, create_in, link, link_unnamed, new_inode};
+pub(crate) use create::Linkable;
+pub use create::{create, create_in, link, new_inode};
 pub use remove::{rmdir, unlink};
 pub use rename::{RenameFlags, rename};

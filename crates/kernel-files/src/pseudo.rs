@@ -29,6 +29,8 @@ pub struct PseudoType {
     pub name: &'static str,
     /// What `statfs` calls it.
     pub magic: u64,
+    /// An absent name is an error even to somebody who would make it.
+    pub knows_all_names: bool,
     /// What `stat` says of the length of files.
     pub file_size: u64,
 }

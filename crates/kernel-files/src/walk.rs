@@ -15,6 +15,7 @@ use linux_abi::{Errno, SysResult};
 use smallvec::SmallVec;
 
 use crate::fs_context::Access;
+use crate::inode::Directory;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::permission::check_search;
@@ -54,6 +55,15 @@ impl Found {
             Last::Name(name) => Ok(name),
             _ => Err(Errno::EEXIST),
         }
+    }
+
+    /// `ENOENT` if nothing is there and the directory is one that nobody makes names in.
+    pub fn check_can_be_made(&self) -> SysResult<()> {
+        let is_fixed = |directory: &dyn Directory| directory.knows_all_names();
+        if self.target.is_none() && self.parent.inode()?.directory().is_some_and(is_fixed) {
+            return Err(Errno::ENOENT);
+        }
+        Ok(())
     }
 
     /// What is there; `ENOENT` if nothing is, `ENOTDIR` if only a directory would do.

@@ -12,7 +12,8 @@ use kernel_files::{FileOps, Location, Mount, OpenFile};
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
 
-const ANON: PseudoType = PseudoType { name: "anon_inodefs", magic: 0x0904_1934, file_size: 0 };
+const ANON: PseudoType =
+    PseudoType { name: "anon_inodefs", magic: 0x0904_1934, knows_all_names: false, file_size: 0 };
 
 /// A mount that is at no place, for places of files that are at none.
 pub(crate) fn new_mount() -> Rc<Mount> {

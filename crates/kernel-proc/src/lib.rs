@@ -37,9 +37,12 @@ pub struct Sources {
     pub facts: Rc<SystemFacts>,
 }
 
-const PROC: PseudoType = PseudoType { name: "proc", magic: 0x9fa0, file_size: 0 };
-const SYSFS: PseudoType = PseudoType { name: "sysfs", magic: 0x6265_6572, file_size: 4096 };
-const CGROUP2: PseudoType = PseudoType { name: "cgroup2", magic: 0x6367_7270, file_size: 0 };
+const PROC: PseudoType =
+    PseudoType { name: "proc", magic: 0x9fa0, knows_all_names: true, file_size: 0 };
+const SYSFS: PseudoType =
+    PseudoType { name: "sysfs", magic: 0x6265_6572, knows_all_names: false, file_size: 4096 };
+const CGROUP2: PseudoType =
+    PseudoType { name: "cgroup2", magic: 0x6367_7270, knows_all_names: false, file_size: 0 };
 
 /// The file system of `/proc`.
 pub fn proc_fs(sources: &Sources) -> Rc<PseudoFs> {

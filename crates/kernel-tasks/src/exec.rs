@@ -181,6 +181,7 @@ impl<'a> Finder<'a> {
         let unreadable =
             permission::check(&**location.inode()?, &self.credentials, Want::READ).is_err();
         let base_name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        let heap_start = loaded.image.brk;
         self.thread.exec(NewProgram {
             image: loaded.image,
             program: Program {
@@ -190,6 +191,7 @@ impl<'a> Finder<'a> {
                 environment: joined(envp),
                 auxiliary_vector: loaded.auxiliary_vector,
                 strings: loaded.strings,
+                heap_start,
             },
             in_use: InUse::for_running(location.inode()?)?,
             name: base_name.to_vec(),

@@ -46,6 +46,8 @@ pub struct Program {
     /// Where arguments and environment lie in memory: `arg_start`, `arg_end`, `env_start`,
     /// `env_end`.
     pub strings: [u64; 4],
+    /// Where the heap starts.
+    pub heap_start: u64,
 }
 
 /// A guest process (a thread group, in Linux's words).

@@ -13,7 +13,8 @@ use linux_abi::{Errno, SysResult};
 use crate::terminal::SLAVE_MAJOR;
 use crate::terminals::{Registry, SlaveInfo, Terminals};
 
-const DEVPTS: PseudoType = PseudoType { name: "devpts", magic: 0x1cd1, file_size: 0 };
+const DEVPTS: PseudoType =
+    PseudoType { name: "devpts", magic: 0x1cd1, knows_all_names: false, file_size: 0 };
 
 /// `/dev/tty`.
 pub const TTY: DeviceNumber = DeviceNumber::new(5, 0);

@@ -12,7 +12,7 @@ use rustix::rand::GetRandomFlags;
 use super::{FULL, NULL, RANDOM, URANDOM};
 use crate::inode::OpenRequest;
 use crate::metadata::DeviceNumber;
-use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile, allocate_map_ids};
+use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile, SeekTo, allocate_map_ids};
 use crate::special::Device;
 
 /// How many bytes are made at a time.
@@ -86,6 +86,12 @@ impl FileOps for MemoryDevice {
 
     fn is_seekable(&self) -> bool {
         true
+    }
+
+    /// These devices are the same everywhere: there is nowhere to go, and that is no error.
+    fn seek(&self, file: &OpenFile, _to: SeekTo) -> SysResult<u64> {
+        file.set_offset(0);
+        Ok(0)
     }
 
     fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {

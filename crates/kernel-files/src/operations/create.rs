@@ -31,6 +31,7 @@ pub fn create(
 /// The checks of Linux's `filename_create`.
 fn check_new_name(found: &Found, is_directory: bool) -> SysResult<()> {
     found.new_name()?;
+    found.check_can_be_made()?;
     if found.target.is_some() {
         return Err(Errno::EEXIST);
     }
@@ -98,6 +99,10 @@ pub fn new_inode<'a>(
     Ok(NewInode { kind, mode: bits, uid: credentials.fsuid, gid })
 }
 
+/// Marks a file without a name that may get its first one: it was made with `O_TMPFILE`, and not
+/// with `O_EXCL`.
+pub(crate) struct Linkable;
+
 /// Gives the file at `target` one more name.
 pub fn link(
     access: &Access<'_>,
@@ -116,30 +121,16 @@ pub fn link(
     if metadata.kind() == FileKind::Directory {
         return Err(Errno::EPERM);
     }
-    if metadata.n_links == 0 {
+    let attachments = target.inode()?.attachments();
+    if metadata.n_links == 0 && attachments.get::<Linkable>().is_none() {
         return Err(Errno::ENOENT);
     }
     if metadata.n_links >= LINK_MAX {
         return Err(Errno::EMLINK);
     }
-    add_name(&found, target)
-}
-
-/// Gives a file that was made with `O_TMPFILE`, and not with `O_EXCL`, its first name.
-pub fn link_unnamed(
-    access: &Access<'_>,
-    target: &Location,
-    start: &Location,
-    path: &[u8],
-) -> SysResult<()> {
-    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
-    check_new_name(&found, false)?;
-    found.parent.check_writable()?;
-    if !Rc::ptr_eq(&target.mount, &found.parent.mount) {
-        return Err(Errno::EXDEV);
-    }
-    check_may_create(access, &found.parent)?;
-    add_name(&found, target)
+    add_name(&found, target)?;
+    attachments.remove::<Linkable>();
+    Ok(())
 }
 
 fn add_name(found: &Found, target: &Location) -> SysResult<()> {

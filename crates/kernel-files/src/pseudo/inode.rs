@@ -28,6 +28,12 @@ pub trait Names {
         visit: &mut dyn FnMut(&DirEntry<'_>) -> bool,
     ) -> SysResult<()>;
 
+    /// How many directories in it its link count tells of. Linux counts them all; few programs
+    /// look, and it must cost little, so only the count of threads is told.
+    fn n_directories(&self) -> u32 {
+        0
+    }
+
     /// Whether names may be remembered.
     fn caching(&self) -> Caching {
         Caching::Volatile
@@ -173,9 +179,12 @@ impl PseudoInode {
         }
     }
 
-    /// How many names a directory has in `stat`. Linux counts directories; few programs look.
+    /// How many names it has in `stat`.
     fn n_links(&self) -> u32 {
-        if matches!(self.body, Body::Directory(_)) { 2 } else { 1 }
+        match &self.body {
+            Body::Directory(names) => 2 + names.n_directories(),
+            _ => 1,
+        }
     }
 }
 
@@ -272,6 +281,10 @@ impl Directory for PseudoInode {
             Body::Directory(names) => names.list(self, from, visit),
             _ => Err(Errno::ENOTDIR),
         }
+    }
+
+    fn knows_all_names(&self) -> bool {
+        self.fs.upgrade().is_some_and(|fs| fs.kind.knows_all_names)
     }
 
     fn caching(&self) -> Caching {

@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use kernel_tasks::mapped_paths::{HostFileNumber, MappedPaths};
+use kernel_files::metadata::DeviceNumber;
+use kernel_tasks::mapped_paths::{GuestFile, HostFileNumber};
 use kernel_tasks::{HostFile, Process};
 use linux_abi::SysResult;
 
@@ -30,12 +31,16 @@ pub(super) fn smaps_rollup(context: &Context) -> SysResult<Vec<u8>> {
 fn translate(context: &Context, file: HostFile) -> SysResult<Vec<u8>> {
     let process = context.subject.process()?;
     let Ok(thread) = context.subject.thread() else { return Ok(Vec::new()) };
+    let text = context.subject.host_text(file);
+    let paths = &process.kernel().mapped_paths;
+    let root = thread.fs().root();
     let view = View {
         hidden: thread.machine().hidden_ranges(),
-        paths: &process.kernel().mapped_paths,
+        find: &|file| paths.find(file, &root),
         on_stack: on_stack(&process),
+        heap: heap(&text, process.program().heap_start),
     };
-    Ok(view.translate(&context.subject.host_text(file)).into_bytes())
+    Ok(view.translate(&text).into_bytes())
 }
 
 /// An address on the stack of the first thread.
@@ -53,11 +58,24 @@ fn on_stack(process: &Process) -> Option<u64> {
     None
 }
 
+/// The heap, which only the shim knows the end of: the memory without gaps from its start on.
+fn heap(text: &str, start: u64) -> Range<u64> {
+    let mut heap = start..start;
+    for mapping in text.lines().filter_map(Mapping::parse) {
+        let range = &mapping.range;
+        if mapping.is_nameless() && (range.contains(&heap.end) || range.contains(&heap.start)) {
+            heap.end = range.end;
+        }
+    }
+    heap
+}
+
 /// How the guest sees its mappings.
 struct View<'a> {
     hidden: Vec<Range<u64>>,
-    paths: &'a MappedPaths,
+    find: &'a dyn Fn(HostFileNumber) -> Option<GuestFile>,
     on_stack: Option<u64>,
+    heap: Range<u64>,
 }
 
 impl View<'_> {
@@ -97,27 +115,35 @@ impl View<'_> {
     }
 
     fn show(&self, mapping: &Mapping<'_>) -> String {
-        let name = self.name(mapping);
+        let known = if mapping.file.2 == 0 { None } else { (self.find)(mapping.file) };
+        let (head, name) = match known {
+            Some(GuestFile { path, number }) => {
+                (mapping.head_of(number), String::from_utf8_lossy(&path).replace('\n', "\\012"))
+            }
+            None => (mapping.head.to_owned(), self.name(mapping)),
+        };
         if name.is_empty() {
-            return mapping.head.to_owned();
+            return head;
         }
         // Linux puts the name into the 74th column.
-        format!("{:<72} {name}", mapping.head)
+        format!("{head:<72} {name}")
     }
 
+    /// The name of what is no file that the guest has mapped.
     fn name(&self, mapping: &Mapping<'_>) -> String {
         if self.is_stack(mapping) {
             return String::from("[stack]");
+        }
+        let range = &mapping.range;
+        if mapping.is_nameless() && range.start < self.heap.end && self.heap.start < range.end {
+            return String::from("[heap]");
         }
         match mapping.name {
             // What the host calls so is not the guest's.
             "[stack]" | "[heap]" => String::new(),
             name if !name.starts_with('/') || name.starts_with("/memfd:") => name.to_owned(),
-            name => match self.paths.find(mapping.file) {
-                Some(path) => String::from_utf8_lossy(&path).replace('\n', "\\012"),
-                // The host's folders are nobody's business; the name of the file is kept.
-                None => name.rfind('/').and_then(|at| name.get(at..)).unwrap_or(name).to_owned(),
-            },
+            // The host's folders are nobody's business; the name of the file is kept.
+            name => name.rfind('/').and_then(|at| name.get(at..)).unwrap_or(name).to_owned(),
         }
     }
 }
@@ -174,6 +200,19 @@ impl<'a> Mapping<'a> {
         Some(Self { range, permissions, offset, head, file, name: rest.trim() })
     }
 
+    /// Whether this is memory of no file, with no name but perhaps the host's idea of its heap.
+    fn is_nameless(&self) -> bool {
+        self.file.2 == 0 && matches!(self.name, "" | "[heap]")
+    }
+
+    /// Everything up to the inode number, with the guest's numbers of the file.
+    fn head_of(&self, (device, inode): (DeviceNumber, u64)) -> String {
+        let Range { start, end } = self.range;
+        let (permissions, offset) = (self.permissions, self.offset);
+        let DeviceNumber { major, minor } = device;
+        format!("{start:08x}-{end:08x} {permissions} {offset:08x} {major:02x}:{minor:02x} {inode}")
+    }
+
     /// Whether `next` is the rest of the same piece of a file.
     fn is_followed_by(&self, next: &Mapping<'_>) -> bool {
         self.file.2 != 0
@@ -203,14 +242,15 @@ mod tests {
 7fff0000-80000000 rw-p 00000000 00:00 0 
 ";
 
-    fn view(paths: &MappedPaths) -> View<'_> {
+    fn view() -> View<'static> {
         let hidden = std::iter::once(0x60_0000..0x70_0000).collect();
-        View { hidden, paths, on_stack: Some(0x7fff_1000) }
+        let heap = heap(TEXT, 0x50_0000);
+        View { hidden, find: &|_| None, on_stack: Some(0x7fff_1000), heap }
     }
 
     #[test]
     fn hides_the_shim_and_the_folders_of_the_host() {
-        let shown = view(&MappedPaths::default()).translate(TEXT);
+        let shown = view().translate(TEXT);
         assert!(!shown.contains("shim"));
         assert!(!shown.contains("secret"));
         let first = shown.lines().next().unwrap();
@@ -220,10 +260,28 @@ mod tests {
 
     #[test]
     fn names_the_stack_of_the_guest() {
-        let shown = view(&MappedPaths::default()).translate(TEXT);
+        let shown = view().translate(TEXT);
         let stack: Vec<&str> = shown.lines().filter(|line| line.ends_with("[stack]")).collect();
         assert_eq!(stack.len(), 1);
         assert!(stack[0].starts_with("7fff0000"));
+    }
+
+    #[test]
+    fn names_the_heap() {
+        let shown = view().translate(TEXT);
+        let heap: Vec<&str> = shown.lines().filter(|line| line.ends_with("[heap]")).collect();
+        assert_eq!(heap.len(), 1);
+        assert!(heap[0].starts_with("00500000-00600000"));
+    }
+
+    #[test]
+    fn shows_files_as_the_guest_knows_them() {
+        let number = (DeviceNumber { major: 0, minor: 28 }, 5);
+        let file = GuestFile { path: b"/tmp/x (deleted)".to_vec(), number };
+        let view = View { find: &|_| Some(file.clone()), ..view() };
+        let first = "00400000-00401000 r--p 00000000 00:1c 5 /tmp/x (deleted)";
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(view.translate(TEXT).lines().next().unwrap()), words(first));
     }
 
     #[test]
@@ -231,7 +289,7 @@ mod tests {
         let text = "00400000-00401000 r-xp 00001000 fe:01 42 /lib/x\n\
                     00401000-00403000 r-xp 00002000 fe:01 42 /lib/x\n\
                     00403000-00404000 rwxp 00004000 fe:01 42 /lib/x\n";
-        let shown = view(&MappedPaths::default()).translate(text);
+        let shown = view().translate(text);
         let starts: Vec<&str> = shown.lines().map(|line| &line[..22]).collect();
         assert_eq!(starts, ["00400000-00403000 r-xp", "00403000-00404000 rwxp"]);
     }
@@ -240,7 +298,7 @@ mod tests {
     fn keeps_the_details_of_shown_mappings_only() {
         let text = "00600000-00700000 r-xp 00000000 00:01 7 x\nRss: 1 kB\n\
                     00800000-00900000 rw-p 00000000 00:00 0 \nRss: 2 kB\n";
-        let shown = view(&MappedPaths::default()).translate(text);
+        let shown = view().translate(text);
         assert!(!shown.contains("Rss: 1 kB"));
         assert!(shown.contains("Rss: 2 kB"));
     }

@@ -22,6 +22,11 @@ impl Names for Tasks {
         Ok(new_directory(parent, name, Subject::of_task(&thread), sources, nameless))
     }
 
+    fn n_directories(&self) -> u32 {
+        let process = self.context.subject.process();
+        process.map_or(0, |process| u32::try_from(process.n_threads()).unwrap_or(u32::MAX - 2))
+    }
+
     fn list(
         &self,
         parent: &PseudoInode,

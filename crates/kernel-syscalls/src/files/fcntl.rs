@@ -1,6 +1,7 @@
 //! `fcntl(2)`.
 
 mod descriptor;
+mod hint;
 mod locks;
 mod owner;
 
@@ -76,6 +77,8 @@ fn answer(thread: &Rc<Thread>, fd: Fd, request: u32, argument: u64) -> SysResult
             memfd::add_seals(&file, u32::try_from(argument).map_err(|_| Errno::EINVAL)?)?;
             Ok(0)
         }
+        command::GET_RW_HINT => hint::get(thread, &file, argument),
+        command::SET_RW_HINT => hint::set(thread, &file, argument),
         command::GET_SEALS => Ok(memfd::seals(&file)?.into()),
         // No leases are given out, so that none has to be broken.
         command::GETLEASE => Ok(2),

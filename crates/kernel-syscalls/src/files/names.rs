@@ -135,11 +135,6 @@ pub(crate) fn linkat(
     let last_link = if flags & at::SYMLINK_FOLLOW != 0 { LastLink::Follow } else { LastLink::Keep };
     let target = caller.find(old_directory, &old, flags, last_link)?;
     let start = caller.start(new_directory, &new)?;
-    // A file that was opened with O_TMPFILE has no name yet, and gets its first one here.
-    let is_unnamed = target.dentry.is_unlinked() && target.dentry.name().starts_with(b"#");
-    if is_unnamed && target.inode()?.metadata()?.n_links == 0 {
-        return operations::link_unnamed(&caller.access(), &target, &start, &new);
-    }
     operations::link(&caller.access(), &target, &start, &new)
 }
 

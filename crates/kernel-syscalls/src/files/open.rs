@@ -113,7 +113,9 @@ async fn open_with(
     let path = read_path(&thread, path)?;
     let opened = {
         let caller = Caller::new(&thread);
-        let start = caller.start(directory, &path)?;
+        // To RESOLVE_IN_ROOT, the directory is where absolute paths start, too.
+        let is_in_root = how.resolve.contains(ResolveFlags::IN_ROOT);
+        let start = caller.start(directory, if is_in_root { b"" } else { &path })?;
         open_path(&caller.access(), &start, &path, &how)?
     };
     let file = match opened {

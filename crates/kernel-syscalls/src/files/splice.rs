@@ -50,7 +50,7 @@ pub(crate) async fn splice(
     if (pipe_in && !offset_in.is_null()) || (pipe_out && !offset_out.is_null()) {
         return Err(Errno::ESPIPE.into());
     }
-    if to.flags().contains(OpenFlags::APPEND) {
+    if to.flags().contains(OpenFlags::APPEND) || is_same_pipe(&from, &to) {
         return Err(Errno::EINVAL.into());
     }
     check_seekable(&from, offset_in)?;
@@ -68,6 +68,14 @@ pub(crate) async fn splice(
 
 fn is_pipe(file: &OpenFile) -> bool {
     file.ops_as::<PipeEnd>().is_some()
+}
+
+/// Whether both are ends of one pipe, which would have to wait for itself.
+fn is_same_pipe(from: &OpenFile, to: &OpenFile) -> bool {
+    match (from.ops_as::<PipeEnd>(), to.ops_as::<PipeEnd>()) {
+        (Some(from), Some(to)) => Rc::ptr_eq(from.pipe(), to.pipe()),
+        _ => false,
+    }
 }
 
 fn check_seekable(file: &OpenFile, offset: UserPtr<i64>) -> SysResult<()> {

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use kernel_core::memory::{CString, UserPtr};
-use kernel_files::Location;
 use kernel_files::anonymous::location_of;
 use kernel_files::walk::LastLink;
+use kernel_files::{FileKind, Location, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{NAME_MAX, Statfs};
 use linux_abi::{Fd, SysResult};
@@ -16,6 +16,10 @@ use super::caller::{Caller, HERE, read_path};
 const FLAGS_VALID: u64 = 0x20;
 /// `ST_RDONLY`.
 const READ_ONLY: u64 = 1;
+
+const PIPEFS_MAGIC: i64 = 0x5049_5045;
+const SOCKFS_MAGIC: i64 = 0x534f_434b;
+const ANON_INODE_FS_MAGIC: i64 = 0x0904_1934;
 
 /// Says how full the file system of a path is.
 pub(crate) fn statfs(
@@ -30,14 +34,41 @@ pub(crate) fn statfs(
 
 /// Says how full the file system of an open file is.
 pub(crate) fn fstatfs(thread: &Rc<Thread>, fd: Fd, buffer: UserPtr<Statfs>) -> SysResult<()> {
-    let location = location_of(&thread.file(fd)?);
-    buffer.write(&thread.memory(), &usage(&location)?)
+    let file = thread.file(fd)?;
+    let status = match magic_without_a_place(&file) {
+        Some(f_type) => Statfs {
+            f_type,
+            f_bsize: 4096,
+            f_frsize: 4096,
+            f_namelen: NAME_MAX as i64,
+            f_flags: signed(FLAGS_VALID),
+            ..Statfs::default()
+        },
+        None => usage(&location_of(&file))?,
+    };
+    buffer.write(&thread.memory(), &status)
+}
+
+/// What the file system is called that Linux keeps files of this kind in, if they have no path.
+fn magic_without_a_place(file: &OpenFile) -> Option<i64> {
+    if file.location().is_some() || file.ops().inode().is_some() {
+        return None;
+    }
+    match file.ops().metadata().kind() {
+        FileKind::Fifo => Some(PIPEFS_MAGIC),
+        FileKind::Socket => Some(SOCKFS_MAGIC),
+        FileKind::Anonymous => Some(ANON_INODE_FS_MAGIC),
+        _ => None,
+    }
+}
+
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 fn usage(location: &Location) -> SysResult<Statfs> {
     let fs = &location.mount.file_system;
     let usage = fs.usage()?;
-    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     // The low bits of the mount flags are those of `ST_*`.
     let mut flags = location.mount.flags().bits() & 0xf | FLAGS_VALID;
     if location.mount.is_read_only() {

@@ -42,8 +42,20 @@ fn read_name(thread: &Thread, name: UserPtr<CString>) -> SysResult<Vec<u8>> {
     }
 }
 
-/// Whether `credentials` may do `want` with this attribute, by the rules of xattr(7).
+/// Whether `credentials` may do `want` with this attribute; `EINVAL` for a name space without a
+/// name in it.
 fn check_name(
+    inode: &dyn Inode,
+    name: &[u8],
+    credentials: &Credentials,
+    want: Want,
+) -> SysResult<()> {
+    check_access(inode, name, credentials, want)?;
+    if matches!(name, b"user." | b"trusted." | b"security.") { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+/// The rules of xattr(7).
+fn check_access(
     inode: &dyn Inode,
     name: &[u8],
     credentials: &Credentials,

@@ -9,7 +9,7 @@ use kernel_core::memory::UserPtr;
 use kernel_files::OpenFile;
 use kernel_tasks::Thread;
 use linux_abi::files::{fcntl as command, owner};
-use linux_abi::{Errno, SysResult};
+use linux_abi::{Errno, Pid, SysResult};
 
 use crate::handler::FromRegister;
 
@@ -32,7 +32,9 @@ pub(super) fn answer(
         command::SETOWN => {
             let id = i32::from_register(argument);
             let kind = if id < 0 { owner::PGRP } else { owner::PID };
-            kept.id.set(id.checked_abs().ok_or(Errno::EINVAL)?);
+            let id = id.checked_abs().ok_or(Errno::EINVAL)?;
+            check_exists(thread, id)?;
+            kept.id.set(id);
             kept.kind.set(kind);
             Ok(0)
         }
@@ -46,6 +48,7 @@ pub(super) fn answer(
             if !(owner::TID..=owner::PGRP).contains(&kind) {
                 return Err(Errno::EINVAL);
             }
+            check_exists(thread, id)?;
             kept.kind.set(kind);
             kept.id.set(id);
             Ok(0)
@@ -65,4 +68,15 @@ pub(super) fn answer(
         }
         _ => Ok(i64::from(kept.signal.get()).cast_unsigned()),
     }
+}
+
+/// `ESRCH` unless there is a task or a group of this number; zero means nobody.
+fn check_exists(thread: &Thread, id: i32) -> SysResult<()> {
+    if id == 0 {
+        return Ok(());
+    }
+    let id = Pid(u32::try_from(id).map_err(|_| Errno::ESRCH)?);
+    let ids = &thread.kernel().ids;
+    let exists = ids.thread(id).is_some() || ids.process(id).is_some() || ids.group(id).is_some();
+    if exists { Ok(()) } else { Err(Errno::ESRCH) }
 }
