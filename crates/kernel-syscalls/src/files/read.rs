@@ -11,7 +11,7 @@ use kernel_tasks::Thread;
 use linux_abi::files::IoVec;
 use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
-use super::transfer::{Position, RwFlags};
+use super::transfer::{Position, RwFlags, check_end};
 
 /// Reads at the position.
 pub(crate) async fn read(
@@ -108,6 +108,7 @@ async fn read_into(
     position: Position,
     never_waits: bool,
 ) -> WaitResult<usize> {
+    check_end(file, position, buffers.len())?;
     let attempt = || {
         let mut sink = buffers.clone();
         match position {

@@ -45,6 +45,17 @@ impl Position {
     }
 }
 
+/// `EINVAL` if `length` bytes from here on would end beyond what an `off_t` holds.
+pub(super) fn check_end(file: &OpenFile, position: Position, length: usize) -> SysResult<()> {
+    let start = match position {
+        Position::At(offset) => offset,
+        Position::Current if file.ops().is_seekable() => file.offset(),
+        Position::Current => return Ok(()),
+    };
+    let end = start.checked_add(length as u64).and_then(|end| i64::try_from(end).ok());
+    end.map(|_| ()).ok_or(Errno::EINVAL)
+}
+
 /// The first part of a source.
 pub(super) struct Limited<'a> {
     source: &'a mut dyn Source,

@@ -19,7 +19,7 @@ use linux_abi::signals::{Signal, code};
 use linux_abi::tasks::rlimit;
 use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
 
-use super::transfer::{Limited, Position, RwFlags};
+use super::transfer::{Limited, Position, RwFlags, check_end};
 
 /// Writes at the position.
 pub(crate) async fn write(
@@ -114,6 +114,7 @@ async fn write_from(
     if file.ops().is_stream() && !file.is_nonblocking() && !flags.contains(RwFlags::NOWAIT) {
         return write_stream(thread, file, &mut buffers).await;
     }
+    check_end(file, position, buffers.len())?;
     let room = room_for(thread, file, &buffers, position)?;
     let attempt = || {
         let mut source = buffers.clone();
