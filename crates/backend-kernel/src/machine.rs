@@ -427,7 +427,7 @@ fn inside(address: u64, length: usize, piece: u64, piece_length: usize) -> Optio
 pub fn guest_status(status: HostStatus) -> ExitStatus {
     match status {
         // A shim never exits like this unless it was broken.
-        HostStatus::Exited(_) => ExitStatus::signaled(Signal::SIGSEGV, true),
+        HostStatus::Exited(_) => ExitStatus::signaled(Signal::SIGSEGV, false),
         HostStatus::Signaled(signal) => {
             ExitStatus::signaled(Signal::new(signal).unwrap_or(Signal::SIGKILL), false)
         }

@@ -1,5 +1,7 @@
 //! Whatever happens to `belljar`, nothing of its sandbox is left behind.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 use kernel_terminals::Terminal;
 use linux_abi::Pid;
 
+use crate::process::Flags;
 use crate::Process;
 use crate::ids::IdTable;
 
@@ -97,6 +98,11 @@ impl ProcessGroup {
                 return false;
             }
             member.parent().is_some_and(|parent| {
+                // Process 1 takes orphans up, but it does not look after their jobs. For the first
+                // program it stands in for the shell that started the sandbox.
+                if parent.has_flag(Flags::INIT) && !member.is_first() {
+                    return false;
+                }
                 let group = parent.group();
                 group.pgid != self.pgid && group.session.sid == self.session.sid
             })

@@ -176,6 +176,11 @@ impl Process {
         self.parent().map_or(Pid(0), |parent| parent.pid)
     }
 
+    /// Whether it is the first guest process.
+    pub(crate) fn is_first(&self) -> bool {
+        self.kernel.first().is_some_and(|first| first.pid == self.pid)
+    }
+
     /// Its children, in order of id, dead ones that were not waited for included.
     pub fn children(&self) -> Vec<Rc<Process>> {
         self.children.borrow().values().cloned().collect()

@@ -102,7 +102,7 @@ mod tests {
         spec.trace = Trace::File("/tmp/trace".into());
         spec.mounts.push("/a:/b:rw".parse().unwrap());
         let upper = Some("/upper".into());
-        spec.mounts.push(crate::Mount { upper, .."/a:/c:overlay".parse().unwrap() });
+        spec.mounts.push(Mount { upper, .."/a:/c:overlay".parse().unwrap() });
         spec.links.push(Link { path: "/l".into(), target: "/a".into() });
         spec.limits.timeout = Some(std::time::Duration::from_millis(1500));
         let text = serde_json::to_string(&spec).unwrap();
