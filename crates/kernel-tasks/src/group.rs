@@ -7,9 +7,9 @@ use std::rc::{Rc, Weak};
 use kernel_terminals::Terminal;
 use linux_abi::Pid;
 
-use crate::process::Flags;
 use crate::Process;
 use crate::ids::IdTable;
+use crate::process::Flags;
 
 /// A session: process groups that share a controlling terminal.
 pub struct Session {
