@@ -84,6 +84,8 @@ pub enum Ending {
     MemoryExceeded,
     /// It used too much CPU time.
     CpuTimeExceeded,
+    /// It wrote too much.
+    OutputExceeded,
     /// It was told to end.
     Killed,
 }

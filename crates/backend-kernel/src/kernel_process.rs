@@ -17,6 +17,7 @@ use kernel_core::executor::Executor;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
+use kernel_files::host_stream::OutputBudget;
 use kernel_tasks::signals::send_to_process;
 use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
@@ -78,6 +79,25 @@ fn io_step(what: &'static str) -> impl Fn(std::io::Error) -> Refusal {
 /// As many host processes as the mechanism has room for.
 const MOST_TASKS: u32 = 4000;
 
+/// What the guest may write to its standard streams. More ends the sandbox, after the call that
+/// wanted more.
+fn output_budget(
+    spec: &SandboxSpec,
+    kernel: &Rc<Kernel>,
+    because: &Rc<Cell<Option<Ending>>>,
+) -> Option<Rc<OutputBudget>> {
+    let (kernel, because) = (Rc::downgrade(kernel), Rc::clone(because));
+    let end = move || {
+        let Some(kernel) = kernel.upgrade() else { return };
+        let (timers, because) = (Rc::clone(&kernel), Rc::clone(&because));
+        timers.timers.at(timers::now(), move || {
+            because.set(Some(Ending::OutputExceeded));
+            kernel.kill_all();
+        });
+    };
+    Some(OutputBudget::new(spec.limits.output?.0, end))
+}
+
 struct Sandbox {
     engine: Rc<Engine>,
     kernel: Rc<Kernel>,
@@ -106,7 +126,10 @@ impl Sandbox {
         let engine = new_engine(&kernel, tracer(spec)?)?;
         let fs = tree::build(spec, &kernel)?;
         let (uid, gid) = (spec.identity.uid, spec.identity.gid);
-        let streams = tree::open_streams(streams, &kernel, &kernel.host_events, uid)
+        let ended_because = Rc::default();
+        let budget = output_budget(spec, &kernel, &ended_because);
+        let events = &kernel.host_events;
+        let streams = tree::open_streams(streams, &kernel, events, uid, budget.as_ref())
             .map_err(kernel_step("open the streams"))?;
         let mut credentials = Credentials::of_user(uid, gid);
         credentials.groups = spec.identity.groups.clone().into();
@@ -120,7 +143,6 @@ impl Sandbox {
         first_program::start(spec, &thread)?;
         engine.start_prepared();
         control::send(starter, &News::Started).map_err(io_step("report"))?;
-        let ended_because = Rc::default();
         let sandbox = Self {
             watch: Watch::new(&engine, &kernel, &spec.limits, &ended_because),
             engine,

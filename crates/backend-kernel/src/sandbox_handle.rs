@@ -160,6 +160,7 @@ fn end(ending: Ending) -> End {
         Ending::TimedOut => End::TimedOut,
         Ending::MemoryExceeded => End::MemoryExceeded,
         Ending::CpuTimeExceeded => End::CpuTimeExceeded,
+        Ending::OutputExceeded => End::OutputExceeded,
         Ending::Killed => End::Killed,
     }
 }

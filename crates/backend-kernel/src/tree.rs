@@ -8,7 +8,7 @@ use std::rc::Rc;
 use host_sys::rustix;
 use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
-use kernel_files::host_stream::HostStream;
+use kernel_files::host_stream::{HostStream, OutputBudget};
 use kernel_files::root::{Hooks, RootError, default_root};
 use kernel_files::special::SpecialFiles;
 use kernel_files::walk::{LastLink, lookup};
@@ -85,6 +85,7 @@ pub fn open_streams(
     kernel: &Kernel,
     events: &HostEvents,
     uid: u32,
+    budget: Option<&Rc<OutputBudget>>,
 ) -> SysResult<OpenStreams> {
     let mut table = FdTable::default();
     let mut terminal = None;
@@ -94,7 +95,8 @@ pub fn open_streams(
         let file = if rustix::termios::isatty(&stream) {
             open_terminal(stream, fd == Fd(0), kernel, events, uid, &mut terminal)?
         } else {
-            HostStream::open(stream, events)?
+            let budget = budget.filter(|_| fd != Fd(0)).cloned();
+            HostStream::open(stream, events, budget)?
         };
         table.replace(fd, file, 16, false)?;
     }

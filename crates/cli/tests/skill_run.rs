@@ -1,7 +1,5 @@
 //! `belljar skill run`: what reaches the user, what does not, and what is left behind.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
 mod place;
 
 use std::fs;
@@ -162,7 +160,9 @@ fn what_a_skill_asks_for_needs_an_answer() {
     assert_eq!(place.run(&["--yes", "--env", "MODE=mine"]).out, "[mine][hush]\n");
     place.file("policy.yaml", "env: {set: {MODE: user, SECRET_OF_THE_HOST: none}}\n");
     assert_eq!(place.run(&["--policy", "../policy.yaml"]).out, "[user][none]\n");
-    place.run(&["--policy", "../nowhere.yaml"]).is_failure(125, "--policy", "");
+    let done = place.run(&["--policy", "../nowhere.yaml"]);
+    assert_eq!(done.code, Some(125), "{done:?}");
+    assert!(done.err.starts_with("error: --policy: cannot read"), "{done:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! are not for this module: `kernel-terminals` drives them.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
@@ -40,6 +41,34 @@ enum Kind {
     Pipe,
 }
 
+/// How much may be written to streams of the host, all that share it together.
+pub struct OutputBudget {
+    left: Cell<u64>,
+    when_exceeded: Box<dyn Fn()>,
+}
+
+impl OutputBudget {
+    /// So many bytes. The first attempt to write more calls `when_exceeded`, in the middle of the
+    /// guest's call.
+    pub fn new(bytes: u64, when_exceeded: impl Fn() + 'static) -> Rc<Self> {
+        Rc::new(Self { left: Cell::new(bytes), when_exceeded: Box::new(when_exceeded) })
+    }
+
+    /// How much of a next write is let through.
+    fn next(&self) -> SysResult<usize> {
+        let left = self.left.get();
+        if left == 0 {
+            (self.when_exceeded)();
+            return Err(Errno::EIO);
+        }
+        Ok(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    fn spend(&self, written: usize) {
+        self.left.set(self.left.get().saturating_sub(written as u64));
+    }
+}
+
 /// An inherited host descriptor.
 pub struct HostStream {
     /// Dropped before the descriptor, as it must be.
@@ -48,11 +77,17 @@ pub struct HostStream {
     kind: Kind,
     /// `None` if the host says that it is always ready.
     queue: Option<WaitQueue>,
+    budget: Option<Rc<OutputBudget>>,
 }
 
 impl HostStream {
-    /// An open file around a descriptor of the host. Its access mode is the host's.
-    pub fn open(host: OwnedFd, events: &HostEvents) -> SysResult<Rc<OpenFile>> {
+    /// An open file around a descriptor of the host. Its access mode is the host's. Writes count
+    /// against `budget`.
+    pub fn open(
+        host: OwnedFd,
+        events: &HostEvents,
+        budget: Option<Rc<OutputBudget>>,
+    ) -> SysResult<Rc<OpenFile>> {
         let host_flags = rustix::fs::fcntl_getfl(&host).map_err(errno_of)?;
         let mut flags = OpenFlags::LARGEFILE;
         if host_flags.contains(OFlags::RDWR) {
@@ -63,7 +98,7 @@ impl HostStream {
         if host_flags.contains(OFlags::APPEND) {
             flags |= OpenFlags::APPEND;
         }
-        Ok(OpenFile::new(Rc::new(Self::new(host, events)?), flags))
+        Ok(OpenFile::new(Rc::new(Self { budget, ..Self::new(host, events)? }), flags))
     }
 
     fn new(host: OwnedFd, events: &HostEvents) -> SysResult<Self> {
@@ -80,7 +115,7 @@ impl HostStream {
             Err(Errno::EPERM) => (None, None),
             Err(errno) => return Err(errno),
         };
-        Ok(Self { _watch: watch, host: Rc::new(host), kind, queue })
+        Ok(Self { _watch: watch, host: Rc::new(host), kind, queue, budget: None })
     }
 
     fn readiness(&self) -> PollEvents {
@@ -122,16 +157,34 @@ impl HostStream {
         }
     }
 
+    /// Writes within the budget: `write` gets the most bytes that it may take.
+    fn within_budget(
+        &self,
+        source: &mut dyn Source,
+        write: impl FnOnce(&mut dyn Source, usize) -> SysResult<usize>,
+    ) -> SysResult<usize> {
+        let Some(budget) = self.budget.as_ref().filter(|_| source.remaining() > 0) else {
+            return write(source, usize::MAX);
+        };
+        let n = write(source, budget.next()?)?;
+        budget.spend(n);
+        Ok(n)
+    }
+
     fn write_some(&self, source: &mut dyn Source) -> SysResult<usize> {
+        self.within_budget(source, |source, most| self.write_at_most(source, most))
+    }
+
+    fn write_at_most(&self, source: &mut dyn Source, most: usize) -> SysResult<usize> {
         match self.kind {
-            Kind::Regular => source.take_to_host(self.host.as_fd(), None, usize::MAX),
+            Kind::Regular => source.take_to_host(self.host.as_fd(), None, most),
             Kind::Pipe => {
                 self.require(PollEvents::WRITABLE)?;
-                source.take_to_host(self.host.as_fd(), None, PIPE_BUF)
+                source.take_to_host(self.host.as_fd(), None, PIPE_BUF.min(most))
             }
             Kind::Socket => {
                 self.require(PollEvents::WRITABLE)?;
-                let mut bytes = vec![0; source.remaining().min(PIPE_BUF)];
+                let mut bytes = vec![0; source.remaining().min(PIPE_BUF).min(most)];
                 let n = source.take(&mut bytes)?;
                 let bytes = bytes.get(..n).unwrap_or_default();
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -175,7 +228,9 @@ impl FileOps for HostStream {
 
     fn write(&self, _file: &OpenFile, source: &mut dyn Source, offset: u64) -> SysResult<usize> {
         match self.kind {
-            Kind::Regular => source.take_to_host(self.host.as_fd(), Some(offset), usize::MAX),
+            Kind::Regular => self.within_budget(source, |source, most| {
+                source.take_to_host(self.host.as_fd(), Some(offset), most)
+            }),
             _ => self.write_some(source),
         }
     }
@@ -241,6 +296,7 @@ impl FileOps for HostStream {
             host: Rc::clone(&self.host),
             kind: self.kind,
             queue: self.queue.clone(),
+            budget: self.budget.clone(),
         }))
     }
 

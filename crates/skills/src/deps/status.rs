@@ -80,13 +80,13 @@ pub fn assess(needs: &Needs, inventory: &dyn Inventory) -> Vec<Status> {
     for need in &needs.python {
         let import = need.imports.first().map_or(need.name.as_str(), String::as_str);
         let asked = need.requirement.as_deref().unwrap_or(&need.name);
-        let advice = format!("--install, or a virtual environment with `{asked}` and --venv");
+        let advice = format!("make a virtual environment with `{asked}` and name it with --venv");
         all.push(status("python", need, inventory.python_module(import), advice));
     }
     for need in &needs.node {
         let asked = need.requirement.as_deref().unwrap_or(&need.name);
         let advice =
-            format!("--install, or a node_modules folder with `{asked}` and --node-modules");
+            format!("make a node_modules folder with `{asked}` and name it with --node-modules");
         all.push(status("node", need, inventory.node_package(&need.name), advice));
     }
     for need in &needs.programs {
