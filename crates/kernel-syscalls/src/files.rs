@@ -1,6 +1,7 @@
 //! Files and file systems: one file per call or small family.
 
 mod access;
+mod async_signal;
 mod caller;
 mod close;
 mod copy;

@@ -146,7 +146,7 @@ syscalls! {
     msgsnd                   [ 69] (int("msqid"), address("msgp"), size("msgsz"), hex("msgflg")) Full(wait ipc::msgsnd);
     msgrcv                   [ 70] (int("msqid"), address("msgp"), size("msgsz"), int("msgtyp"), hex("msgflg")) Full(wait ipc::msgrcv);
     msgctl                   [ 71] (int("msqid"), int("cmd"), address("buf")) Full(ipc::msgctl);
-    fcntl                    [ 72] (fd("fd"), int("cmd"), hex("arg")) Partial(wait files::fcntl, "leases and directory notification are refused (EINVAL); no file sends SIGIO");
+    fcntl                    [ 72] (fd("fd"), int("cmd"), hex("arg")) Partial(wait files::fcntl, "leases and directory notification are refused (EINVAL); SIGIO comes from sockets, pipes and terminals only");
     flock                    [ 73] (fd("fd"), int("operation")) Full(wait files::flock);
     fsync                    [ 74] (fd("fd")) Full(files::fsync);
     fdatasync                [ 75] (fd("fd")) Full(files::fdatasync);

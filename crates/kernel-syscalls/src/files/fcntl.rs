@@ -59,7 +59,7 @@ fn answer(thread: &Rc<Thread>, fd: Fd, request: u32, argument: u64) -> SysResult
             Ok(0)
         }
         command::GETFL => Ok(file.flags().bits().into()),
-        command::SETFL => descriptor::set_flags(thread, &file, argument),
+        command::SETFL => descriptor::set_flags(thread, fd, &file, argument),
         command::GETLK | command::OFD_GETLK => locks::find(thread, &file, request, argument),
         command::SETLK | command::OFD_SETLK => locks::set(thread, &file, request, argument),
         command::SETOWN

@@ -10,6 +10,7 @@ use kernel_tasks::Thread;
 use linux_abi::files::{OpenFlags, ioctl as request};
 use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
+use super::async_signal::flags_changed;
 use super::caller::real_file;
 
 /// Asks something of a file that only its kind knows.
@@ -27,8 +28,8 @@ pub(crate) async fn ioctl(
             thread.files().borrow_mut().set_close_on_exec(fd, close_on_exec)?;
             Ok(0)
         }
-        request::FIONBIO => Ok(set_flag(&thread, &file, OpenFlags::NONBLOCK, argument)?),
-        request::FIOASYNC => Ok(set_flag(&thread, &file, OpenFlags::ASYNC, argument)?),
+        request::FIONBIO => Ok(set_flag(&thread, (fd, &file), OpenFlags::NONBLOCK, argument)?),
+        request::FIOASYNC => Ok(set_flag(&thread, (fd, &file), OpenFlags::ASYNC, argument)?),
         request::FIONREAD if is_kind(&file, FileKind::Regular) => {
             let size = file.metadata()?.size;
             let left = i32::try_from(size.saturating_sub(file.offset())).unwrap_or(i32::MAX);
@@ -64,11 +65,18 @@ fn is_kind(file: &OpenFile, kind: FileKind) -> bool {
 }
 
 /// Sets or clears a status flag by the number that the argument points to.
-fn set_flag(thread: &Thread, file: &OpenFile, flag: OpenFlags, argument: u64) -> SysResult<u64> {
+fn set_flag(
+    thread: &Thread,
+    (fd, file): (Fd, &OpenFile),
+    flag: OpenFlags,
+    argument: u64,
+) -> SysResult<u64> {
     let on: i32 = UserPtr::new(argument).read(&thread.memory())?;
-    let mut flags = file.flags();
+    let old = file.flags();
+    let mut flags = old;
     flags.set(flag, on != 0);
     file.ops().check_flags(flags)?;
     file.set_flags(flags);
+    flags_changed(thread, file, fd, old);
     Ok(0)
 }

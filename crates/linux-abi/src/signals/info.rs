@@ -25,6 +25,10 @@ pub mod code {
     pub const SEGV_MAPERR: i32 = 1;
     pub const SEGV_ACCERR: i32 = 2;
     pub const POLL_IN: i32 = 1;
+    pub const POLL_OUT: i32 = 2;
+    pub const POLL_ERR: i32 = 4;
+    pub const POLL_PRI: i32 = 5;
+    pub const POLL_HUP: i32 = 6;
     pub const SYS_SECCOMP: i32 = 1;
 }
 

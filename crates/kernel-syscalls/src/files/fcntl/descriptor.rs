@@ -10,6 +10,7 @@ use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, Fd, SysResult};
 
+use super::super::async_signal::flags_changed;
 use crate::handler::FromRegister;
 
 /// `F_DUPFD`, `F_DUPFD_CLOEXEC`.
@@ -34,7 +35,7 @@ pub(super) fn is_same(thread: &Thread, file: &Rc<OpenFile>, other: u64) -> SysRe
 }
 
 /// `F_SETFL`.
-pub(super) fn set_flags(thread: &Thread, file: &OpenFile, argument: u64) -> SysResult<u64> {
+pub(super) fn set_flags(thread: &Thread, fd: Fd, file: &OpenFile, argument: u64) -> SysResult<u64> {
     let changeable = OpenFlags::APPEND
         | OpenFlags::NONBLOCK
         | OpenFlags::ASYNC
@@ -52,6 +53,7 @@ pub(super) fn set_flags(thread: &Thread, file: &OpenFile, argument: u64) -> SysR
     let new = old.difference(changeable) | wanted;
     file.ops().check_flags(new)?;
     file.set_flags(new);
+    flags_changed(thread, file, fd, old);
     Ok(0)
 }
 

@@ -1,8 +1,5 @@
 //! Who is told about readiness by a signal.
-//!
-//! The owner and the signal are kept and told. No file sends one yet.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
@@ -11,15 +8,8 @@ use kernel_tasks::Thread;
 use linux_abi::files::{fcntl as command, owner};
 use linux_abi::{Errno, Pid, SysResult};
 
+use super::super::async_signal::Ownership;
 use crate::handler::FromRegister;
-
-/// What an open file remembers for `F_GETOWN` and `F_GETSIG`.
-#[derive(Default)]
-struct Ownership {
-    kind: Cell<i32>,
-    id: Cell<i32>,
-    signal: Cell<i32>,
-}
 
 pub(super) fn answer(
     thread: &Rc<Thread>,
@@ -27,7 +17,7 @@ pub(super) fn answer(
     request: u32,
     argument: u64,
 ) -> SysResult<u64> {
-    let kept = file.attachments().get_or_attach(Ownership::default);
+    let kept = Ownership::of(file);
     match request {
         command::SETOWN => {
             let id = i32::from_register(argument);
@@ -35,6 +25,7 @@ pub(super) fn answer(
             let id = id.checked_abs().ok_or(Errno::EINVAL)?;
             check_exists(thread, id)?;
             kept.id.set(id);
+            kept.named_by.set(user_of(thread));
             kept.kind.set(kind);
             Ok(0)
         }
@@ -51,6 +42,7 @@ pub(super) fn answer(
             check_exists(thread, id)?;
             kept.kind.set(kind);
             kept.id.set(id);
+            kept.named_by.set(user_of(thread));
             Ok(0)
         }
         command::GETOWN_EX => {
@@ -79,4 +71,10 @@ fn check_exists(thread: &Thread, id: i32) -> SysResult<()> {
     let ids = &thread.kernel().ids;
     let exists = ids.thread(id).is_some() || ids.process(id).is_some() || ids.group(id).is_some();
     if exists { Ok(()) } else { Err(Errno::ESRCH) }
+}
+
+/// Real and effective user of the caller.
+fn user_of(thread: &Thread) -> (u32, u32) {
+    let credentials = thread.credentials();
+    (credentials.uid, credentials.euid)
 }
