@@ -1,6 +1,7 @@
 //! The side of the process that starts a sandbox.
 
 use std::io::{self, BufReader};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
@@ -37,6 +38,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         Forked::Parent(pid) => pid,
         Forked::Child => {
             drop(ours);
+            close_what_is_not_ours(&streams, &theirs);
             kernel_process::run(spec, streams, theirs);
         }
     };
@@ -52,6 +54,17 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         Some(News::Started) => Ok(Box::new(handle)),
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
         Some(News::Ended(..)) | None => Err(StartError::KernelDied(handle.obituary())),
+    }
+}
+
+/// In the kernel process: closes what the starter has open for itself. A pipe that the starter
+/// closes would otherwise stay open in here.
+fn close_what_is_not_ours(streams: &Streams, starter: &UnixStream) {
+    let streams = [&streams.input, &streams.output, &streams.errors];
+    let mut kept: Vec<BorrowedFd<'_>> = streams.into_iter().flatten().map(AsFd::as_fd).collect();
+    kept.push(starter.as_fd());
+    if host_sys::close_all_but(&kept).is_err() {
+        std::process::exit(1);
     }
 }
 

@@ -205,3 +205,16 @@ fn a_signal_ends_the_script_and_leaves_nothing() {
     assert!(names(&place.path("tmp")).is_empty());
     assert!(place.kept().is_empty());
 }
+
+#[test]
+fn cases_run_inside_with_input_that_ends() {
+    let place = Place::with_script("#!/bin/sh\ncat > copy; wc -c < copy; exit 4\n");
+    place.file(
+        "probe/tests/t.yaml",
+        "cases:\n  - name: copies\n    stdin: abc\n    expect:\n      exit: 4\n      \
+         stdout: {equals: \"3\"}\n      files: {copy: {equals: abc}}\n",
+    );
+    let done = place.output(&["test", "../probe"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("pass  probe  copies  kernel"), "{done:?}");
+}

@@ -1,0 +1,32 @@
+#![expect(unsafe_code, reason = "descriptors are closed by number, whoever holds them")]
+//! Descriptors of a process that was copied from another.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Closes every descriptor from 3 on that is not named.
+///
+/// A copied process has a copy of every descriptor, also of those that other parts of the program
+/// hold, such as the writing end of a pipe whose reader waits for the end. Whatever holds one of
+/// them must not be used or dropped any more in this process: this belongs into a copy that ends
+/// by [`std::process::exit`], before anything else.
+pub fn close_all_but(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut numbers: Vec<u32> =
+        kept.iter().filter_map(|fd| u32::try_from(fd.as_raw_fd()).ok()).collect();
+    numbers.sort_unstable();
+    let mut first = 3;
+    for number in numbers.into_iter().filter(|number| *number >= 3) {
+        if first < number {
+            close_range(first, number - 1)?;
+        }
+        first = number.saturating_add(1);
+    }
+    close_range(first, u32::MAX)
+}
+
+fn close_range(first: u32, last: u32) -> io::Result<()> {
+    // SAFETY: takes numbers only. That nobody uses the descriptors is the caller's promise, and a
+    // broken one shows as `EBADF`, not as a broken memory.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
