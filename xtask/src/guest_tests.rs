@@ -5,6 +5,7 @@
 //! passes is an error too.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -40,10 +41,13 @@ type Name = String;
 pub fn run(options: &Options) -> Result<()> {
     let out = project().join("target/guest-tests");
     succeed(Command::new(project().join("guest-tests/build")).arg(&out))?;
+    // What root can do natively, the guest's root is asked to do inside.
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let user = if is_root { vec!["--user=root".to_owned()] } else { Vec::new() };
     let inside = match (&options.belljar, options.native) {
         (_, true) => Launcher::native(),
-        (Some(path), false) => Launcher::belljar(std::path::absolute(path)?, &out, &[]),
-        (None, false) => Launcher::belljar(build_belljar()?, &out, &[]),
+        (Some(path), false) => Launcher::belljar(std::path::absolute(path)?, &out, &user),
+        (None, false) => Launcher::belljar(build_belljar()?, &out, &user),
     };
     let logs = project().join("target/guest-tests-logs");
     let plan = Plan {

@@ -12,6 +12,7 @@ mod docs;
 mod guest_tests;
 mod programs;
 mod setup;
+mod skills;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,8 @@ enum Command {
     GuestTests(guest_tests::Options),
     /// Run real programs natively and inside, and compare
     Programs(programs::Options),
+    /// Run the cases of the example skills inside
+    Skills,
 }
 
 fn main() -> ExitCode {
@@ -63,5 +66,6 @@ fn run(command: Command) -> Result<()> {
         Command::Bench(options) => bench::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Programs(options) => programs::run(&options),
+        Command::Skills => skills::run(),
     }
 }

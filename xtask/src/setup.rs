@@ -34,6 +34,15 @@ const NEEDED: &[(&str, &str)] = &[
     ("tar", "tar"),
     ("xz", "xz-utils"),
     ("/usr/include/stdio.h", "libc6-dev"),
+    // What the example skills need: see `examples/skills/REQUIREMENTS.md`.
+    ("chromium", "chromium"),
+    ("soffice", "libreoffice-calc"),
+    ("pdftoppm", "poppler-utils"),
+    ("/usr/share/fonts/truetype/dejavu", "fonts-dejavu-core"),
+    ("/usr/lib/python3/dist-packages/matplotlib", "python3-matplotlib"),
+    ("/usr/lib/python3/dist-packages/openpyxl", "python3-openpyxl"),
+    ("/usr/lib/python3/dist-packages/PIL", "python3-pil"),
+    ("/usr/lib/python3/dist-packages/pypdf", "python3-pypdf"),
 ];
 
 /// Installs what is missing. Does nothing, and asks for no rights, when all is there.

@@ -95,7 +95,7 @@ thread.start()
 thread.join()
 print("local", local.value)
 
-many = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(200)]
+many = [threading.Thread(target=time.sleep, args=(2,)) for _ in range(200)]
 for thread in many:
     thread.start()
 print("alive", threading.active_count() > 150)

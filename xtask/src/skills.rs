@@ -1,0 +1,30 @@
+//! `cargo xtask skills`: the cases of every example skill, inside.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::{build_belljar, project, succeed};
+
+/// Runs every skill's cases, one skill after the other.
+pub fn run() -> Result<()> {
+    let belljar = build_belljar()?;
+    let folder = project().join("examples/skills");
+    let mut skills: Vec<_> = std::fs::read_dir(&folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.join("SKILL.md").exists())
+        .collect();
+    skills.sort();
+    let mut failed = Vec::new();
+    for skill in &skills {
+        let outcome = succeed(Command::new(&belljar).args(["skill", "test"]).arg(skill));
+        if outcome.is_err() {
+            failed.push(skill.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        }
+    }
+    let n_failed = failed.len();
+    println!("skills: {} passed, {n_failed} failed", skills.len() - n_failed);
+    if n_failed == 0 { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
+}
