@@ -31,15 +31,26 @@ pub trait Sink {
         offset: Option<u64>,
         max: usize,
     ) -> SysResult<usize> {
-        let want = self.remaining().min(max).min(CHUNK);
-        let mut bytes = vec![0; want];
-        let n = match offset {
-            Some(offset) => rustix::io::pread(file, &mut bytes, offset),
-            None => rustix::io::read(file, &mut bytes),
-        }
-        .map_err(errno_of)?;
-        self.put(bytes.get(..n).unwrap_or_default())
+        copy_from_host(self, file, offset, max)
     }
+}
+
+/// Hands data of a host file to a sink through memory of the kernel's own: see
+/// [`Sink::put_from_host`].
+pub(crate) fn copy_from_host<S: Sink + ?Sized>(
+    sink: &mut S,
+    file: BorrowedFd<'_>,
+    offset: Option<u64>,
+    max: usize,
+) -> SysResult<usize> {
+    let want = sink.remaining().min(max).min(CHUNK);
+    let mut bytes = vec![0; want];
+    let n = match offset {
+        Some(offset) => rustix::io::pread(file, &mut bytes, offset),
+        None => rustix::io::read(file, &mut bytes),
+    }
+    .map_err(errno_of)?;
+    sink.put(bytes.get(..n).unwrap_or_default())
 }
 
 /// Where data comes from.

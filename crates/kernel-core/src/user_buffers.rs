@@ -1,10 +1,12 @@
 //! Buffers of a guest, one or many, as a [`Sink`] and a [`Source`].
 
+use std::os::fd::BorrowedFd;
+
 use linux_abi::files::IoVec;
 use linux_abi::{Errno, SysResult};
 use smallvec::SmallVec;
 
-use crate::io::{MAX_RW_COUNT, Sink, Source};
+use crate::io::{MAX_RW_COUNT, Sink, Source, copy_from_host};
 use crate::memory::{UserMemory, UserPtr};
 
 /// The most buffers in one call (Linux: `UIO_MAXIOV`).
@@ -120,6 +122,23 @@ impl Sink for UserBuffers<'_> {
             }
         }
         Ok(n_put)
+    }
+
+    fn put_from_host(
+        &mut self,
+        file: BorrowedFd<'_>,
+        offset: Option<u64>,
+        max: usize,
+    ) -> SysResult<usize> {
+        if let Some((address, length)) = self.current()
+            && let Some(result) =
+                self.memory.write_from_host(address, file, offset, length.min(max))
+        {
+            let n = result?;
+            self.advance(n);
+            return Ok(n);
+        }
+        copy_from_host(self, file, offset, max)
     }
 }
 
