@@ -12,7 +12,7 @@ use sandbox::{
     Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
     WaitError,
 };
-use sandbox_spec::SandboxSpec;
+use sandbox_spec::{NetworkPolicy, SandboxSpec};
 
 use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
 use crate::{NAME, capabilities, kernel_process, namespaces};
@@ -22,6 +22,10 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
     if let [reason, ..] = capabilities::obstacles().as_slice() {
         return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
+    }
+    if matches!(spec.network, NetworkPolicy::Allow(_) | NetworkPolicy::Open) {
+        let feature = "connections that leave the sandbox (yet)";
+        return Err(StartError::Unsupported { backend: NAME, feature });
     }
     if !spec.required_containment.is_empty() {
         let report = capabilities::report();
