@@ -273,6 +273,24 @@ impl Machine for GuestMachine {
         Ok(())
     }
 
+    fn set_affinity(&self, processors: &[u64]) {
+        use host_sys::rustix::thread::{CpuSet, sched_setaffinity};
+        let mut set = CpuSet::new();
+        for cpu in 0..(processors.len() * 64).min(CpuSet::MAX_CPU) {
+            if processors.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1) {
+                set.set(cpu);
+            }
+        }
+        // The thread id is the guest's claim. It can only name a thread of this user in the
+        // sandbox's own pid namespace, and only its processors change.
+        let slot = self.place.space.channel.slot(self.place.index);
+        let tid = i32::try_from(slot.host_tid.load(Relaxed)).unwrap_or(0);
+        let claimed = host_sys::rustix::process::Pid::from_raw(tid);
+        if claimed.is_some() {
+            let _ = sched_setaffinity(claimed, &set);
+        }
+    }
+
     fn set_memory_limits(&self, address_space: u64, data: u64) {
         use host_sys::rustix::process::{Resource, Rlimit, prlimit};
         let Some(pid) = self.place.space.host.pid() else { return };

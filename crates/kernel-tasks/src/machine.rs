@@ -102,6 +102,11 @@ pub trait Machine {
         let _ = (address_space, data);
     }
 
+    /// Keeps the host thread on these processors, 64 to a word.
+    fn set_affinity(&self, processors: &[u64]) {
+        let _ = processors;
+    }
+
     /// The mappings of the host process, in the host's words (`/proc/<pid>/maps`), the shim's own
     /// included.
     fn maps_text(&self) -> Vec<u8> {

@@ -272,6 +272,8 @@ pub(crate) fn sched_setaffinity(
         affinity.0.resize(CpuSet::all().0.len(), 0);
         attributes.scheduling.affinity = affinity;
     });
+    let affinity = target.attributes().scheduling.affinity.clone();
+    target.machine().set_affinity(&affinity.0);
     Ok(())
 }
 
