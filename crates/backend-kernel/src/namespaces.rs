@@ -3,7 +3,6 @@
 use std::io;
 
 use host_sys::{Forked, Namespace, fork_into};
-use sandbox_spec::{NetworkPolicy, SandboxSpec};
 
 /// What is tried, in this order: hosts differ in what they permit.
 pub const SETS: [&[Namespace]; 3] = [
@@ -13,18 +12,11 @@ pub const SETS: [&[Namespace]; 3] = [
 ];
 
 /// Forks the kernel process into as many new namespaces as the host permits. Returns which.
-pub fn fork(spec: &SandboxSpec) -> io::Result<(Forked, Vec<Namespace>)> {
-    let leaves = matches!(spec.network, NetworkPolicy::Allow(_) | NetworkPolicy::Open);
+pub fn fork() -> io::Result<(Forked, &'static [Namespace])> {
     let mut result = Err(io::ErrorKind::Unsupported.into());
     for set in SETS {
-        let kinds: Vec<Namespace> = set
-            .iter()
-            .copied()
-            // Connections that leave are made by the kernel process, so it stays in the network.
-            .filter(|kind| !(leaves && *kind == Namespace::Network))
-            .collect();
-        match fork_into(&kinds) {
-            Ok(forked) => return Ok((forked, kinds)),
+        match fork_into(set) {
+            Ok(forked) => return Ok((forked, set)),
             Err(error) => result = Err(error),
         }
     }

@@ -12,7 +12,7 @@ use sandbox::{
     Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
     WaitError,
 };
-use sandbox_spec::{NetworkPolicy, SandboxSpec};
+use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec};
 
 use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
 use crate::{NAME, capabilities, kernel_process, namespaces};
@@ -23,7 +23,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     if let [reason, ..] = capabilities::obstacles().as_slice() {
         return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
     }
-    if matches!(spec.network, NetworkPolicy::Allow(_) | NetworkPolicy::Open) {
+    if matches!(spec.network, NetworkPolicy::Allow(_)) || !spec.publish.is_empty() {
         let feature = "connections that leave the sandbox (yet)";
         return Err(StartError::Unsupported { backend: NAME, feature });
     }
@@ -37,7 +37,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     }
     let host = |step| move |cause| StartError::Host { step, cause };
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
-    let (forked, namespaces) = namespaces::fork(spec).map_err(host("start the kernel process"))?;
+    let (forked, namespaces) = namespaces::fork().map_err(host("start the kernel process"))?;
     let pid = match forked {
         Forked::Parent(pid) => pid,
         Forked::Child => {
@@ -53,7 +53,8 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     drop(theirs);
     drop(streams);
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
-    let mut handle = Handle { pid, reader: BufReader::new(ours), writer, reaped: None };
+    let reader = BufReader::new(ours);
+    let mut handle = Handle { pid, reader, writer, reaped: None, connections: Vec::new() };
     match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
         Some(News::Started) => Ok(Box::new(handle)),
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
@@ -118,6 +119,7 @@ struct Handle {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
     reaped: Option<String>,
+    connections: Vec<ConnectionRecord>,
 }
 
 impl Handle {
@@ -153,6 +155,10 @@ impl Sandbox for Handle {
                 None => return Err(WaitError::KernelDied(self.obituary())),
             }
         }
+    }
+
+    fn connections(&self) -> &[ConnectionRecord] {
+        &self.connections
     }
 
     fn control(&self) -> Box<dyn Control> {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use sandbox_spec::{
-    AllowRule, ByteSize, ContainmentLayer, EnvironmentItem, Identity, Mount, NetworkPolicy, RootFs,
-    RootWrites, SandboxSpec, Tmpfs, Trace, default_environment, parse_duration,
+    ByteSize, ContainmentLayer, EgressRules, EnvironmentItem, HostEntry, HostRule, Identity, Mount,
+    NetworkPolicy, PublishedPort, RootFs, RootWrites, SandboxSpec, Tmpfs, Trace,
+    default_environment, parse_duration,
 };
 
 use crate::backends;
@@ -23,8 +24,8 @@ enum Net {
     None,
     /// The sandbox's own loopback; nothing leaves
     Loopback,
-    /// Whatever the host reaches
-    Open,
+    /// Loopback, and what --allow names
+    Allow,
 }
 
 /// Options that describe a sandbox.
@@ -58,12 +59,6 @@ pub struct SandboxOptions {
     /// Host name inside
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
-    /// Network
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "allow")]
-    net: Option<Net>,
-    /// Let connections to this destination out
-    #[arg(long, value_name = "HOST[:PORT]")]
-    allow: Vec<AllowRule>,
     /// Print every system call, to standard error or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
@@ -77,7 +72,33 @@ pub struct SandboxOptions {
     #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
     backend: String,
     #[command(flatten)]
+    network: NetworkOptions,
+    #[command(flatten)]
     limits: LimitOptions,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Network")]
+struct NetworkOptions {
+    /// What sockets reach; `loopback` unless something is allowed
+    #[arg(long, value_enum, value_name = "WHAT")]
+    net: Option<Net>,
+    /// Let connections to this destination out: a name, *.NAME, an address, a network, or * for
+    /// everything public
+    #[arg(long, value_name = "HOST[:PORT]")]
+    allow: Vec<HostRule>,
+    /// Keep connections to this destination in, whatever is allowed
+    #[arg(long, value_name = "HOST[:PORT]")]
+    deny: Vec<HostRule>,
+    /// Give a name an address
+    #[arg(long, value_name = "NAME:ADDRESS")]
+    add_host: Vec<HostEntry>,
+    /// Let a port of the host's 127.0.0.1 lead to a port inside
+    #[arg(long, value_name = "HOSTPORT:GUESTPORT")]
+    publish: Vec<PublishedPort>,
+    /// Write every decision about the network to a file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -149,7 +170,7 @@ impl SandboxOptions {
             spec.hostname.clone_from(name);
         }
         self.limits.apply(&mut spec.limits);
-        spec.network = self.network();
+        self.network.apply(&mut spec)?;
         spec.trace = match &self.trace {
             None => Trace::Off,
             Some(None) => Trace::Stderr,
@@ -186,14 +207,38 @@ impl SandboxOptions {
         }
         environment
     }
+}
 
-    fn network(&self) -> NetworkPolicy {
-        match self.net {
-            None if !self.allow.is_empty() => NetworkPolicy::Allow(self.allow.clone()),
-            None | Some(Net::Loopback) => NetworkPolicy::Loopback,
-            Some(Net::None) => NetworkPolicy::None,
-            Some(Net::Open) => NetworkPolicy::Open,
+impl NetworkOptions {
+    /// Puts what was said about the network into a specification. What contradicts itself is an
+    /// error.
+    fn apply(&self, spec: &mut SandboxSpec) -> Result<(), Failure> {
+        let says_something =
+            !(self.allow.is_empty() && self.deny.is_empty() && self.add_host.is_empty());
+        let net = self.net.unwrap_or(if says_something { Net::Allow } else { Net::Loopback });
+        let contradiction = |what: &str, net: &str| {
+            let message = format!("{what} makes no sense with --net {net}");
+            Err(Failure::new(message).code(Failure::CANNOT_START))
+        };
+        match net {
+            Net::None | Net::Loopback if says_something => {
+                let name = if net == Net::None { "none" } else { "loopback" };
+                return contradiction("--allow, --deny or --add-host", name);
+            }
+            Net::None if !self.publish.is_empty() => return contradiction("--publish", "none"),
+            Net::None => spec.network = NetworkPolicy::None,
+            Net::Loopback => spec.network = NetworkPolicy::Loopback,
+            Net::Allow => {
+                spec.network = NetworkPolicy::Allow(EgressRules {
+                    allow: self.allow.clone(),
+                    deny: self.deny.clone(),
+                    hosts: self.add_host.clone(),
+                });
+            }
         }
+        spec.publish.clone_from(&self.publish);
+        spec.audit = self.audit.as_deref().map(absolute).transpose()?;
+        Ok(())
     }
 }
 
@@ -276,6 +321,20 @@ mod tests {
         let spec = spec(&["--user", "root"]);
         assert_eq!(spec.working_directory, PathBuf::from("/root"));
         assert!(spec.environment.contains(&("HOME".into(), "/root".into())));
+    }
+
+    #[test]
+    fn a_rule_opens_the_network_for_what_it_names() {
+        let allowed = |arguments: &[&str]| match spec(arguments).network {
+            NetworkPolicy::Allow(rules) => rules.allow.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(allowed(&["--allow", "a.org:443", "--allow", "*.b.org"]), 2);
+        assert_eq!(allowed(&["--net", "allow"]), 0);
+        assert_eq!(spec(&["--net", "none"]).network, NetworkPolicy::None);
+        assert_eq!(spec(&["--publish", "80:8080"]).publish.len(), 1);
+        let options = OnlyOptions::try_parse_from(["x", "--net", "loopback", "--allow", "a.org"]);
+        assert!(options.unwrap().options.to_spec(Vec::new()).is_err());
     }
 
     #[test]

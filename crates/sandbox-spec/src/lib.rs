@@ -9,9 +9,11 @@
 
 #![forbid(unsafe_code)]
 
+mod connection;
 mod containment;
 mod environment;
 mod filesystem;
+mod host_rule;
 mod identity;
 mod limits;
 mod network;
@@ -20,12 +22,16 @@ mod size;
 mod spec;
 mod time;
 
+pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
 pub use containment::ContainmentLayer;
 pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
 pub use filesystem::{Link, Mount, MountAccess, MountError, Ownership, RootFs, RootWrites, Tmpfs};
+pub use host_rule::{HostPattern, HostRule, HostRuleError};
 pub use identity::{Identity, IdentityError};
 pub use limits::Limits;
-pub use network::{AllowRule, AllowRuleError, HostPattern, NetworkPolicy};
+pub use network::{
+    EgressRules, HostEntry, HostEntryError, NetworkPolicy, PublishedPort, PublishedPortError,
+};
 pub use size::{ByteSize, SizeError};
 pub use spec::{SandboxSpec, Trace};
 pub use time::{DurationError, parse_duration};

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, RootFs, RootWrites, Tmpfs,
-    default_environment, os_text,
+    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, PublishedPort, RootFs,
+    RootWrites, Tmpfs, default_environment, os_text,
 };
 
 /// Everything that a backend has to know to start a sandbox, except for the three standard
@@ -45,6 +45,12 @@ pub struct SandboxSpec {
     pub limits: Limits,
     /// Whom it may talk to.
     pub network: NetworkPolicy,
+    /// Ports of the host's loopback that lead inside.
+    #[serde(default)]
+    pub publish: Vec<PublishedPort>,
+    /// The host file that gets a line of JSON for every decision about the network.
+    #[serde(default, with = "os_text::optional_path")]
+    pub audit: Option<PathBuf>,
     /// Where one line per system call goes.
     pub trace: Trace,
     /// Layers without which the sandbox must not start. Layers that are not named here are used
@@ -70,6 +76,8 @@ impl SandboxSpec {
             hostname: "belljar".to_owned(),
             limits: Limits::default(),
             network: NetworkPolicy::Loopback,
+            publish: Vec::new(),
+            audit: None,
             trace: Trace::Off,
             required_containment: BTreeSet::new(),
         }

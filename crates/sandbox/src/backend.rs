@@ -1,6 +1,6 @@
 //! What every backend does.
 
-use sandbox_spec::SandboxSpec;
+use sandbox_spec::{ConnectionRecord, SandboxSpec};
 
 use crate::{CapabilityReport, ControlError, ExitReport, StartError, Streams, WaitError};
 
@@ -24,6 +24,10 @@ pub trait Backend {
 pub trait Sandbox {
     /// Waits for the end of the guest's first process, and with it of everything inside.
     fn wait(&mut self) -> Result<ExitReport, WaitError>;
+
+    /// What went over the border of the sandbox, and what was kept from it, in the order in which
+    /// it was first seen. Complete once [`wait`](Self::wait) has returned, and empty before.
+    fn connections(&self) -> &[ConnectionRecord];
 
     /// A handle for another thread to use while this one waits.
     fn control(&self) -> Box<dyn Control>;

@@ -1,8 +1,8 @@
 //! From a plan to a sandbox specification, which every backend understands.
 
 use sandbox_spec::{
-    AllowRule, AllowRuleError, ByteSize, Limits, Link, Mount, MountAccess, NetworkPolicy,
-    Ownership, SandboxSpec, Tmpfs,
+    ByteSize, EgressRules, HostRule, HostRuleError, Limits, Link, Mount, MountAccess,
+    NetworkPolicy, Ownership, SandboxSpec, Tmpfs,
 };
 use thiserror::Error;
 
@@ -18,7 +18,7 @@ const EMPTY_WORK_MIB: u32 = 1024;
 pub enum SpecError {
     /// a host that cannot be understood
     #[error(transparent)]
-    Host(#[from] AllowRuleError),
+    Host(#[from] HostRuleError),
     /// a policy that narrows what a specification cannot narrow
     #[error("the policy narrows `{0}`, which no backend enforces yet")]
     NotEnforced(&'static str),
@@ -61,9 +61,9 @@ impl RunPlan {
             ..Limits::default()
         };
         if !self.network.allow.is_empty() {
-            let rules: Result<Vec<AllowRule>, _> =
+            let rules: Result<Vec<HostRule>, _> =
                 self.network.allow.iter().map(|host| host.parse()).collect();
-            spec.network = NetworkPolicy::Allow(rules?);
+            spec.network = NetworkPolicy::Allow(EgressRules::allowing(rules?));
         }
         Ok(spec)
     }
@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn hosts_become_rules() {
         let spec = plan(WorkFolder::Empty, "network: {allow: [a.org:443]}").to_spec().unwrap();
-        assert_eq!(spec.network, NetworkPolicy::Allow(vec!["a.org:443".parse().unwrap()]));
+        let rules = EgressRules::allowing(vec!["a.org:443".parse().unwrap()]);
+        assert_eq!(spec.network, NetworkPolicy::Allow(rules));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use sandbox_spec::{AllowRule, ByteSize, EnvironmentItem, MountAccess, parse_duration};
+use sandbox_spec::{ByteSize, EnvironmentItem, HostRule, MountAccess, parse_duration};
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
 use skills::{RunPlan, printable};
 
@@ -64,8 +64,7 @@ impl PermissionOptions {
             ..Policy::default()
         };
         for host in &self.allow_net {
-            host.parse::<AllowRule>()
-                .map_err(|error| refused("--allow-net", &error.to_string()))?;
+            host.parse::<HostRule>().map_err(|error| refused("--allow-net", &error.to_string()))?;
             let network = policy.network.get_or_insert_with(Network::default);
             network.allow.insert(host.clone());
         }

@@ -212,7 +212,6 @@ fn network(policy: &NetworkPolicy, plan: &RunPlan) -> String {
             let hosts: Vec<&str> = plan.network.allow.iter().map(String::as_str).collect();
             format!("inside the sandbox, and allowed to reach {}", hosts.join(", "))
         }
-        NetworkPolicy::Open => "whatever the host reaches".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use sandbox_spec::{AllowRule, ByteSize, parse_duration};
+use sandbox_spec::{ByteSize, HostRule, parse_duration};
 
 use super::{Access, Env, Files, Mount, Network, Policy, ResourceLimits};
 use crate::finding::{Finding, Severity};
@@ -74,7 +74,7 @@ fn network(source: &mut Source<'_>, node: &Node) -> Option<Network> {
     let mut allow = BTreeSet::new();
     if let Some(list) = fields.take("allow") {
         for (at, host) in source.texts(list, "allow") {
-            match host.parse::<AllowRule>() {
+            match host.parse::<HostRule>() {
                 Ok(_) => {
                     allow.insert(host);
                 }
