@@ -5,6 +5,8 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use sandbox::NotCopied;
+use sandbox_spec::Change;
 use serde::{Deserialize, Serialize};
 
 /// To the kernel process.
@@ -60,6 +62,8 @@ pub enum Purpose {
     Trace,
     /// To hold what the guest writes.
     Overlay,
+    /// To take what is copied after the run.
+    Output,
 }
 
 /// Parts of a specification that may be beyond this backend.
@@ -116,6 +120,10 @@ pub enum News {
     Started,
     /// It cannot be run.
     Refused(Refusal),
+    /// Some of what the run changed, if that was asked for.
+    Changes(Vec<Change>),
+    /// What should have been copied to the host and was not.
+    NotCopied(Vec<NotCopied>),
     /// It is over.
     Ended(Ending, Used),
 }

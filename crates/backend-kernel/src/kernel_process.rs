@@ -31,6 +31,7 @@ use crate::engine::Engine;
 use crate::engine::wait::Policy;
 use crate::first_program::NoMachine;
 use crate::limits::Watch;
+use crate::results::Results;
 use crate::trace::Tracer;
 use crate::{first_program, staging, tree};
 
@@ -106,6 +107,7 @@ struct Sandbox {
     ended_because: Rc<Cell<Option<Ending>>>,
     watch: Rc<Watch>,
     children: SignalDescriptor,
+    results: Results,
 }
 
 impl Sandbox {
@@ -124,7 +126,8 @@ impl Sandbox {
         };
         let kernel = Kernel::new(options, host_events).map_err(kernel_step("make the kernel"))?;
         let engine = new_engine(&kernel, tracer(spec)?)?;
-        let fs = tree::build(spec, &kernel)?;
+        let results = Results::open(spec, tree::build(spec, &kernel)?)?;
+        let fs = results.context();
         let (uid, gid) = (spec.identity.uid, spec.identity.gid);
         let ended_because = Rc::default();
         let budget = output_budget(spec, &kernel, &ended_because);
@@ -151,6 +154,7 @@ impl Sandbox {
             started: timers::now(),
             ended_because,
             children,
+            results,
         };
         sandbox.set_timeout(spec);
         Ok(sandbox)
@@ -187,6 +191,10 @@ impl Sandbox {
         );
         engine.kill_all();
         let _ = starter.set_nonblocking(false);
+        // Nobody waits for the results of a sandbox that was told to end.
+        if self.ended_because.get() != Some(Ending::Killed) {
+            self.results.deliver(starter);
+        }
         self.ending()
     }
 

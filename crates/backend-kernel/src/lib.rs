@@ -14,6 +14,7 @@ mod kernel_process;
 mod limits;
 mod machine;
 mod namespaces;
+mod results;
 mod sandbox_handle;
 mod signals;
 mod staging;
@@ -21,7 +22,7 @@ mod trace;
 mod tree;
 
 use sandbox::{Backend, CapabilityReport, Sandbox, StartError, Streams};
-use sandbox_spec::SandboxSpec;
+use sandbox_spec::{Change, SandboxSpec};
 
 /// The backend with a user-space kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,5 +49,9 @@ impl Backend for KernelBackend {
 
     fn start(&self, spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
         sandbox_handle::start(spec, streams)
+    }
+
+    fn kept_changes(&self, spec: &SandboxSpec) -> Result<Vec<Change>, StartError> {
+        sandbox_handle::kept_changes(spec)
     }
 }

@@ -7,12 +7,14 @@ use std::path::PathBuf;
 
 use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use host_sys::{Forked, Namespace, map_users};
+use kernel_files::copy_out::list_changes;
+use kernel_files::root::kept_tree;
 use linux_abi::Errno;
 use sandbox::{
     Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
     WaitError,
 };
-use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec};
+use sandbox_spec::{Change, ConnectionRecord, NetworkPolicy, SandboxSpec};
 
 use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
 use crate::{NAME, capabilities, kernel_process, namespaces};
@@ -53,13 +55,30 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     drop(theirs);
     drop(streams);
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
-    let reader = BufReader::new(ours);
-    let mut handle = Handle { pid, reader, writer, reaped: None, connections: Vec::new() };
+    let mut handle = Handle {
+        pid,
+        reader: BufReader::new(ours),
+        writer,
+        reaped: None,
+        connections: Vec::new(),
+        lists_changes: spec.lists_changes,
+    };
     match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
         Some(News::Started) => Ok(Box::new(handle)),
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
-        Some(News::Ended(..)) | None => Err(StartError::KernelDied(handle.obituary())),
+        Some(_) | None => Err(StartError::KernelDied(handle.obituary())),
     }
+}
+
+/// What differs from the root in the folder that keeps writes. Nothing of a guest's runs, so this
+/// process itself may look: it is done as the kernel does it, beneath the folder.
+pub fn kept_changes(spec: &SandboxSpec) -> Result<Vec<Change>, StartError> {
+    let tree = kept_tree(spec)
+        .map_err(|error| refused(PathBuf::new(), crate::tree::refusal(error), spec))?;
+    list_changes(&tree).map_err(|errno| StartError::Host {
+        step: "compare the files with the root",
+        cause: io::Error::from_raw_os_error(errno.code().into()),
+    })
 }
 
 /// In the kernel process: closes what the starter has open for itself. A pipe that the starter
@@ -92,6 +111,7 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
                 Purpose::Mount => "mount",
                 Purpose::Trace => "write the trace to",
                 Purpose::Overlay => "keep the guest's writes in",
+                Purpose::Output => "copy to",
             },
             path: path(which),
             cause: io::Error::from_raw_os_error(errno),
@@ -120,6 +140,7 @@ struct Handle {
     writer: UnixStream,
     reaped: Option<String>,
     connections: Vec<ConnectionRecord>,
+    lists_changes: bool,
 }
 
 impl Handle {
@@ -143,15 +164,20 @@ impl Handle {
 
 impl Sandbox for Handle {
     fn wait(&mut self) -> Result<ExitReport, WaitError> {
+        let (mut changes, mut not_copied) = (Vec::new(), Vec::new());
         loop {
             let news = control::receive(&mut self.reader)
                 .map_err(|cause| WaitError::Host { step: "hear of the kernel process", cause })?;
             match news {
                 Some(News::Ended(ending, used)) => {
                     self.obituary();
-                    return Ok(ExitReport { end: end(ending), usage: usage(&used) });
+                    let changes = self.lists_changes.then_some(changes);
+                    let (end, usage) = (end(ending), usage(&used));
+                    return Ok(ExitReport { end, usage, changes, not_copied });
                 }
-                Some(_) => {}
+                Some(News::Changes(some)) => changes.extend(some),
+                Some(News::NotCopied(failed)) => not_copied = failed,
+                Some(News::Started | News::Refused(_)) => {}
                 None => return Err(WaitError::KernelDied(self.obituary())),
             }
         }

@@ -9,7 +9,7 @@ use host_sys::rustix;
 use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
 use kernel_files::host_stream::{HostStream, OutputBudget};
-use kernel_files::root::{Hooks, RootError, default_root};
+use kernel_files::root::{Hooks, RootError, SandboxTree, default_root};
 use kernel_files::special::SpecialFiles;
 use kernel_files::walk::{LastLink, lookup};
 use kernel_files::{Access, FdTable, FsContext, Mount, OpenFile};
@@ -26,7 +26,7 @@ use sandbox_spec::SandboxSpec;
 use crate::control::{Purpose, Refusal};
 
 /// Builds the tree that the specification describes.
-pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<Rc<FsContext>, Refusal> {
+pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<SandboxTree, Refusal> {
     let special = SpecialFiles::new();
     kernel.terminals.register(&special);
     let facts = Rc::new(SystemFacts::new(kernel.memory_limit()));
@@ -36,25 +36,22 @@ pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<Rc<FsContext>, R
         sys: Some(sys_fs(&sources)),
         devpts: Some(kernel.terminals.devpts()),
     };
-    let context = default_root(spec, &special, hooks).map_err(|error| match error {
-        RootError::Root { path, cause } => Refusal::Path {
-            purpose: Purpose::Root,
-            path: path.as_os_str().as_bytes().to_vec(),
-            errno: cause.code().into(),
-        },
-        RootError::Archive { path, cause } => Refusal::Path {
-            purpose: Purpose::Root,
-            path: path.as_os_str().as_bytes().to_vec(),
-            errno: cause.errno().code().into(),
-        },
-        RootError::Mount { source_path, cause, .. } => Refusal::Path {
-            purpose: Purpose::Mount,
-            path: source_path.as_os_str().as_bytes().to_vec(),
-            errno: cause.code().into(),
-        },
-    })?;
-    mount_cgroups(&context, &sources);
-    Ok(context)
+    let tree = default_root(spec, &special, hooks).map_err(refusal)?;
+    mount_cgroups(&tree.context, &sources);
+    Ok(tree)
+}
+
+/// What a tree that cannot be made means for the sandbox.
+pub fn refusal(error: RootError) -> Refusal {
+    let (purpose, path, errno) = match error {
+        RootError::Root { path, cause } => (Purpose::Root, path, cause),
+        RootError::Archive { path, cause } => (Purpose::Root, path, cause.errno()),
+        RootError::Overlay { path, cause } => (Purpose::Overlay, path, cause),
+        RootError::Output { path, cause } => (Purpose::Output, path, cause),
+        RootError::Mount { source_path, cause, .. } => (Purpose::Mount, source_path, cause),
+    };
+    let path = path.as_os_str().as_bytes().to_vec();
+    Refusal::Path { purpose, path, errno: errno.code().into() }
 }
 
 /// Puts the one control group into `/sys`, if the guest has a `/sys`.

@@ -23,7 +23,17 @@ pub struct Launch<'a> {
 
 /// Runs a specification to its end, and ends as it ended.
 pub fn launch(options: &Launch<'_>, spec: &SandboxSpec) -> Result<ExitCode, Failure> {
-    let outcome = start_and_wait(options.backend, spec);
+    let report = launch_with(options, spec, Streams::inherit())?;
+    Ok(exit_code(&report).into())
+}
+
+/// Runs a specification to its end with these streams, and says what there is to say about it.
+pub fn launch_with(
+    options: &Launch<'_>,
+    spec: &SandboxSpec,
+    streams: Streams,
+) -> Result<ExitReport, Failure> {
+    let outcome = start_and_wait(options.backend, spec, streams);
     if let Some(path) = options.report {
         write_report(path, &outcome)?;
     }
@@ -31,14 +41,30 @@ pub fn launch(options: &Launch<'_>, spec: &SandboxSpec) -> Result<ExitCode, Fail
     if let Some(words) = explain(&report.end, spec) {
         eprintln!("{words}");
     }
-    Ok(report.end.exit_code().into())
+    for failed in &report.not_copied {
+        eprintln!("error: {} was not copied out: {}", failed.path.display(), failed.reason);
+    }
+    Ok(report)
 }
 
-fn start_and_wait(backend: &str, spec: &SandboxSpec) -> Result<ExitReport, Failure> {
+/// The exit code for such an end. A program that went well does not hide that its results did not
+/// arrive.
+pub fn exit_code(report: &ExitReport) -> u8 {
+    match report.end.exit_code() {
+        0 if !report.not_copied.is_empty() => Failure::CANNOT_START,
+        code => code,
+    }
+}
+
+fn start_and_wait(
+    backend: &str,
+    spec: &SandboxSpec,
+    streams: Streams,
+) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
     // Back to what it was as soon as this function ends, before anything is said about the end.
     let _raw = RawTerminal::enter();
-    let mut sandbox = backend.start(spec, Streams::inherit()).map_err(|error| {
+    let mut sandbox = backend.start(spec, streams).map_err(|error| {
         let hint = hidden_program(&error, spec);
         let failure = Failure::from(error);
         match hint {

@@ -7,6 +7,7 @@
 
 mod backends;
 mod conform;
+mod diff;
 mod doctor;
 mod failure;
 mod launch;
@@ -42,6 +43,8 @@ struct Cli {
 enum Command {
     /// Run a program
     Run(run::Options),
+    /// Show what a run creates, changes and removes
+    Diff(diff::Options),
     /// Open an interactive shell inside
     Shell(shell::Options),
     /// Check, show, pack, run and test Agent Skills
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Run(options) => run::run(options),
+        Command::Diff(options) => diff::run(options),
         Command::Shell(options) => shell::run(options),
         Command::Skill(options) => skill::run(options),
         Command::Conform(options) => conform::run(&options),

@@ -1,6 +1,6 @@
 //! The options that describe a sandbox: shared by every subcommand that starts one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use sandbox_spec::{
     ByteSize, ContainmentLayer, EgressRules, EnvironmentItem, HostEntry, HostRule, Identity, Mount,
-    NetworkPolicy, PublishedPort, RootFs, RootWrites, SandboxSpec, Tmpfs, Trace,
-    default_environment, parse_duration,
+    MountError, NetworkPolicy, Output, PublishedPort, RootFs, RootWrites, SandboxSpec, Tmpfs,
+    Trace, default_environment, parse_duration,
 };
 
 use crate::backends;
@@ -53,6 +53,11 @@ pub struct SandboxOptions {
     /// Add a memory file system
     #[arg(long, value_name = "PATH[:SIZE]")]
     tmpfs: Vec<Tmpfs>,
+    /// Copy to a host folder after the run: everything that was created or changed in the root,
+    /// or, with PATH:DIR, this file or folder. A size such as 10M is a limit instead: the bytes
+    /// that may be written to standard output and standard error (a folder called so is ./10M)
+    #[arg(long, value_name = "[PATH:]DIR|SIZE", value_parser = OsStringValueParser::new().try_map(|text| OutputOption::parse(&text)))]
+    output: Vec<OutputOption>,
     /// User inside
     #[arg(long, value_name = "UID[:GID]|root")]
     user: Option<Identity>,
@@ -125,9 +130,28 @@ struct LimitOptions {
     /// Size of one file
     #[arg(long, value_name = "SIZE")]
     file_size: Option<ByteSize>,
-    /// Bytes written to standard output and standard error
+    /// Bytes written to standard output and standard error; `--output SIZE` says the same
     #[arg(long, value_name = "SIZE")]
-    output: Option<ByteSize>,
+    output_limit: Option<ByteSize>,
+}
+
+/// What `--output` can say.
+#[derive(Clone, Debug)]
+enum OutputOption {
+    /// How much may be written to the standard streams.
+    Limit(ByteSize),
+    /// What is copied to the host.
+    Copy(Output),
+}
+
+impl OutputOption {
+    /// Whatever reads as a size is one.
+    fn parse(text: &OsStr) -> Result<Self, MountError> {
+        match text.to_str().map(str::parse) {
+            Some(Ok(size)) => Ok(Self::Limit(size)),
+            _ => Output::parse(text).map(Self::Copy),
+        }
+    }
 }
 
 fn layer(name: &str) -> Result<ContainmentLayer, String> {
@@ -168,6 +192,14 @@ impl SandboxOptions {
         spec.tmpfs.clone_from(&self.tmpfs);
         if let Some(name) = &self.hostname {
             spec.hostname.clone_from(name);
+        }
+        for output in &self.output {
+            match output {
+                OutputOption::Limit(size) => spec.limits.output = Some(*size),
+                OutputOption::Copy(output) => spec
+                    .outputs
+                    .push(Output { folder: absolute(&output.folder)?, ..output.clone() }),
+            }
         }
         self.limits.apply(&mut spec.limits);
         self.network.apply(&mut spec)?;
@@ -252,7 +284,7 @@ impl LimitOptions {
         limits.open_files = self.files.or(limits.open_files);
         limits.disk = self.disk.or(limits.disk);
         limits.file_size = self.file_size.or(limits.file_size);
-        limits.output = self.output.or(limits.output);
+        limits.output = self.output_limit.or(limits.output);
     }
 }
 
@@ -335,6 +367,17 @@ mod tests {
         assert_eq!(spec(&["--publish", "80:8080"]).publish.len(), 1);
         let options = OnlyOptions::try_parse_from(["x", "--net", "loopback", "--allow", "a.org"]);
         assert!(options.unwrap().options.to_spec(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn an_output_is_a_limit_or_a_folder() {
+        let limit = spec(&["--output", "10M"]);
+        assert_eq!((limit.limits.output, limit.outputs), (Some(ByteSize::from_mib(10)), vec![]));
+        let copies = spec(&["--output", "./10M", "--output", "/a:out", "--output-limit", "1K"]);
+        assert_eq!(copies.limits.output, Some(ByteSize(1024)));
+        let paths: Vec<_> = copies.outputs.iter().map(|output| output.path.clone()).collect();
+        assert_eq!(paths, [None, Some("/a".into())]);
+        assert!(copies.outputs.iter().all(|output| output.folder.is_absolute()));
     }
 
     #[test]

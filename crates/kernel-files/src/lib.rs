@@ -12,6 +12,8 @@
 
 pub mod anonymous;
 pub mod attachments;
+mod copy;
+pub mod copy_out;
 pub mod dentry;
 pub mod descriptors;
 pub mod devfs;

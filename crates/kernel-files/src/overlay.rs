@@ -5,6 +5,7 @@
 //! the upper one: a character device 0:0. A directory that hides those below it is *opaque*. Lower
 //! layers must not change while they are used.
 
+mod changes;
 mod copy_up;
 mod directory;
 mod inode;
@@ -24,6 +25,7 @@ use linux_abi::{Errno, SysResult};
 use crate::device_numbers::allocate_device;
 use crate::inode::{FileSystem, Inode};
 use crate::metadata::{DeviceNumber, FileSystemUsage, Metadata};
+pub use changes::Difference;
 use inode::OverlayInode;
 
 /// Where the writable layer is, which decides how it remembers what Linux has no bit for.

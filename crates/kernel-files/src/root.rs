@@ -6,6 +6,8 @@ mod layers;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,7 +15,7 @@ use std::rc::Rc;
 use kernel_core::credentials::Credentials;
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
-use sandbox_spec::{MountAccess, Ownership, SandboxSpec};
+use sandbox_spec::{Happened, MountAccess, Ownership, SandboxSpec};
 
 use crate::devfs::{new_devfs, register_devices};
 use crate::fs_context::{Access, FsContext};
@@ -22,7 +24,7 @@ use crate::inode::{FileSystem, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::{Location, Mount, MountNamespace};
 use crate::operations;
-use crate::overlay::{Overlay, Upper, UpperKind};
+use crate::overlay::{Difference, Overlay, Upper, UpperKind};
 use crate::special::SpecialFiles;
 use crate::tarfs::TarError;
 use crate::tmpfs::{Limits, Tmpfs};
@@ -47,6 +49,22 @@ pub enum RootError {
         /// What is wrong with it.
         cause: TarError,
     },
+    /// The folder that takes what the guest writes.
+    #[error("cannot keep writes in {}: {cause}", path.display())]
+    Overlay {
+        /// What was named.
+        path: PathBuf,
+        /// What the host says.
+        cause: Errno,
+    },
+    /// The folder that takes what the guest made.
+    #[error("cannot copy to {}: {cause}", path.display())]
+    Output {
+        /// What was named.
+        path: PathBuf,
+        /// What the host says.
+        cause: Errno,
+    },
     /// A mount.
     #[error("cannot mount {} at {}: {cause}", source_path.display(), destination.display())]
     Mount {
@@ -57,6 +75,42 @@ pub enum RootError {
         /// What went wrong.
         cause: Errno,
     },
+}
+
+/// The tree that a sandbox starts with.
+pub struct SandboxTree {
+    /// A context at its root.
+    pub context: Rc<FsContext>,
+    /// Where there are layers: at the root, and at mounts whose writes go elsewhere. The paths
+    /// have no slash at the start.
+    pub overlays: Vec<(PathBuf, Rc<Overlay>)>,
+    /// Places that were made for mounts. They are no change that the guest made.
+    places: Vec<PathBuf>,
+}
+
+impl SandboxTree {
+    /// Tells of everything that differs from the lower layers, with its path from the root,
+    /// which has no slash at the start.
+    pub(crate) fn differences(
+        &self,
+        visit: &mut dyn FnMut(&Path, Difference) -> SysResult<()>,
+    ) -> SysResult<()> {
+        for (place, overlay) in &self.overlays {
+            overlay.differences(&mut |difference| {
+                let path = place.join(OsStr::from_bytes(&difference.path));
+                let is_place = difference.happened == Happened::Created
+                    && self.places.contains(&path)
+                    && difference.now.as_ref().is_some_and(|now| now.content().is_none());
+                if is_place { Ok(()) } else { visit(&path, difference) }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What differs from the root in the layers that `spec` names, without running anything.
+pub fn kept_tree(spec: &SandboxSpec) -> Result<SandboxTree, RootError> {
+    default_root(spec, &SpecialFiles::new(), Hooks::default())
 }
 
 /// File systems of other crates that belong to the tree.
@@ -81,14 +135,19 @@ pub fn default_root(
     spec: &SandboxSpec,
     special: &Rc<SpecialFiles>,
     hooks: Hooks,
-) -> Result<Rc<FsContext>, RootError> {
+) -> Result<SandboxTree, RootError> {
     register_devices(special);
     let root = layers::root_file_system(spec)?;
-    let mount = Mount::of(root, b"overlay", MountFlags::RELATIVE_ATIME);
+    let mount = Mount::of(Rc::clone(&root) as _, b"overlay", MountFlags::RELATIVE_ATIME);
     let namespace = MountNamespace::new(Rc::clone(&mount));
     let context = FsContext::new(namespace, mount.top(), Rc::clone(special));
     context.set_umask(0);
-    let tree = Tree { context: Rc::clone(&context), credentials: Credentials::of_user(0, 0) };
+    let tree = Tree {
+        context: Rc::clone(&context),
+        credentials: Credentials::of_user(0, 0),
+        overlays: RefCell::new(vec![(PathBuf::new(), root)]),
+        places: RefCell::default(),
+    };
     tree.mount_system(hooks).map_err(|cause| RootError::Root { path: "/dev".into(), cause })?;
     for tmpfs in &spec.tmpfs {
         let limits = Limits { max_bytes: Some(tmpfs.size.0), max_inodes: Some(MAX_INODES) };
@@ -113,7 +172,8 @@ pub fn default_root(
         })?;
     }
     context.set_umask(0o022);
-    Ok(context)
+    let Tree { overlays, places, .. } = tree;
+    Ok(SandboxTree { context, overlays: overlays.into_inner(), places: places.into_inner() })
 }
 
 /// The upper layer in memory, within what the sandbox may write.
@@ -146,6 +206,8 @@ pub(crate) fn owner_map(spec: &SandboxSpec) -> OwnerMap {
 struct Tree {
     context: Rc<FsContext>,
     credentials: Credentials,
+    overlays: RefCell<Vec<(PathBuf, Rc<Overlay>)>>,
+    places: RefCell<Vec<PathBuf>>,
 }
 
 impl Tree {
@@ -187,7 +249,10 @@ impl Tree {
                 Some(path) => folder_upper(spec, path)?,
                 None => memory_upper(spec),
             };
-            fs = Overlay::new(vec![lower.root()], Some(upper))?;
+            let overlay = Overlay::new(vec![lower.root()], Some(upper))?;
+            let place: PathBuf = normal_names(&mount.destination).collect();
+            self.overlays.borrow_mut().push((place, Rc::clone(&overlay)));
+            fs = overlay;
         }
         let flags = MountFlags::NO_SUID | MountFlags::NO_DEV | MountFlags::RELATIVE_ATIME;
         self.mount(fs, &mount.destination, mount.destination.as_os_str().as_bytes(), flags)
@@ -227,19 +292,15 @@ impl Tree {
     fn make_place(&self, path: &Path, is_directory: bool) -> SysResult<Location> {
         let access = Access { fs: &self.context, credentials: &self.credentials, caller: &() };
         let mut at = self.context.root();
-        let names: Vec<_> = path
-            .components()
-            .filter_map(|part| match part {
-                std::path::Component::Normal(name) => Some(name),
-                _ => None,
-            })
-            .collect();
+        let names: Vec<_> = normal_names(path).collect();
         for (index, name) in names.iter().enumerate() {
             let is_last = index + 1 == names.len();
             at = match lookup(&access, &at, name.as_bytes(), LastLink::Follow) {
                 Err(Errno::ENOENT) => {
                     let is_file = is_last && !is_directory;
                     let kind = if is_file { NewKind::Regular } else { NewKind::Directory };
+                    let place = names.iter().take(index + 1).collect();
+                    self.places.borrow_mut().push(place);
                     operations::create(&access, &at, name.as_bytes(), kind, 0o755)?
                 }
                 found => found?,
@@ -247,4 +308,12 @@ impl Tree {
         }
         Ok(at)
     }
+}
+
+/// The names of a path, without slashes and dots.
+fn normal_names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.components().filter_map(|part| match part {
+        std::path::Component::Normal(name) => Some(name),
+        _ => None,
+    })
 }

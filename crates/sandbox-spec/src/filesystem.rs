@@ -93,6 +93,19 @@ pub struct Link {
     pub target: PathBuf,
 }
 
+/// What is copied to the host after a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// The path inside, from the working folder if it is relative. It arrives under its last
+    /// name. Without one everything that the run created or changed arrives, under its full path.
+    #[serde(default, with = "os_text::optional_path", skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The host folder that takes it. It is made if it is not there.
+    #[serde(with = "os_text::path")]
+    pub folder: PathBuf,
+}
+
 /// A file system in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,6 +132,9 @@ pub enum MountError {
     /// The word after the second colon is none we know.
     #[error("unknown mount mode `{0}`: use ro, rw or overlay")]
     UnknownAccess(String),
+    /// A part of what shall be copied out is missing.
+    #[error("write DIR for everything that was created or changed, or PATH:DIR for one path")]
+    EmptyOutput,
     /// The size of a memory file system.
     #[error(transparent)]
     Size(#[from] SizeError),
@@ -155,6 +171,22 @@ impl FromStr for Mount {
 
     fn from_str(text: &str) -> Result<Self, MountError> {
         Self::parse(OsStr::new(text))
+    }
+}
+
+impl Output {
+    /// Reads `[PATH:]DIR`.
+    pub fn parse(text: &OsStr) -> Result<Self, MountError> {
+        let bytes = text.as_bytes();
+        let (path, folder) = match bytes.iter().position(|&byte| byte == b':') {
+            Some(colon) => (bytes.get(..colon), bytes.get(colon + 1..).unwrap_or_default()),
+            None => (None, bytes),
+        };
+        if folder.is_empty() || path.is_some_and(<[u8]>::is_empty) {
+            return Err(MountError::EmptyOutput);
+        }
+        let to_path = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
+        Ok(Self { path: path.map(to_path), folder: to_path(folder) })
     }
 }
 
@@ -206,6 +238,17 @@ mod tests {
         assert_eq!(parse("/a:b"), Err(MountError::RelativeDestination("b".into())));
         assert_eq!(parse("/a:/b/../c"), Err(MountError::ParentInDestination("/b/../c".into())));
         assert_eq!(parse("/a:/b:x"), Err(MountError::UnknownAccess("x".into())));
+    }
+
+    #[test]
+    fn an_output_has_a_folder_and_perhaps_a_path() {
+        let parse = |text: &str| Output::parse(OsStr::new(text));
+        let all = Output { path: None, folder: "out".into() };
+        assert_eq!(parse("out"), Ok(all.clone()));
+        assert_eq!(parse("a/b:out"), Ok(Output { path: Some("a/b".into()), ..all }));
+        for text in ["", ":out", "a:"] {
+            assert_eq!(parse(text), Err(MountError::EmptyOutput));
+        }
     }
 
     #[test]

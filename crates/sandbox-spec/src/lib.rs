@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod change;
 mod connection;
 mod containment;
 mod environment;
@@ -22,10 +23,13 @@ mod size;
 mod spec;
 mod time;
 
+pub use change::{Change, Happened, Now};
 pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
 pub use containment::ContainmentLayer;
 pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
-pub use filesystem::{Link, Mount, MountAccess, MountError, Ownership, RootFs, RootWrites, Tmpfs};
+pub use filesystem::{
+    Link, Mount, MountAccess, MountError, Output, Ownership, RootFs, RootWrites, Tmpfs,
+};
 pub use host_rule::{HostPattern, HostRule, HostRuleError};
 pub use identity::{Identity, IdentityError};
 pub use limits::Limits;

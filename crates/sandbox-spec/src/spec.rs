@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, PublishedPort, RootFs,
+    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, Output, PublishedPort, RootFs,
     RootWrites, Tmpfs, default_environment, os_text,
 };
 
@@ -37,6 +37,12 @@ pub struct SandboxSpec {
     /// Symbolic links that are made after the mounts, unless something is there.
     #[serde(default)]
     pub links: Vec<Link>,
+    /// What is copied to the host after the run, whatever its end.
+    #[serde(default)]
+    pub outputs: Vec<Output>,
+    /// Whether the report of the end lists what the run created, changed and removed.
+    #[serde(default)]
+    pub lists_changes: bool,
     /// Who the guest is.
     pub identity: Identity,
     /// The name that `uname` reports.
@@ -72,6 +78,8 @@ impl SandboxSpec {
             mounts: Vec::new(),
             tmpfs: Vec::new(),
             links: Vec::new(),
+            outputs: Vec::new(),
+            lists_changes: false,
             identity,
             hostname: "belljar".to_owned(),
             limits: Limits::default(),

@@ -1,6 +1,6 @@
 //! What every backend does.
 
-use sandbox_spec::{ConnectionRecord, SandboxSpec};
+use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
 use crate::{CapabilityReport, ControlError, ExitReport, StartError, Streams, WaitError};
 
@@ -18,6 +18,10 @@ pub trait Backend {
     /// What the specification asks for and this host or backend cannot do is an error, never left
     /// out silently.
     fn start(&self, spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError>;
+
+    /// What earlier runs left in the folder that the specification keeps writes in, compared with
+    /// its root. Nothing is started.
+    fn kept_changes(&self, spec: &SandboxSpec) -> Result<Vec<Change>, StartError>;
 }
 
 /// A running sandbox. Dropping it ends it, with everything inside.

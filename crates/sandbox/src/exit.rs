@@ -1,8 +1,10 @@
 //! How a sandbox ended.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use sandbox_spec::{Change, os_text};
+use serde::{Deserialize, Serialize};
 
 /// How the guest's first process ended, and with it the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +76,22 @@ pub struct ExitReport {
     pub end: End,
     /// What it used.
     pub usage: Usage,
+    /// What it created, changed and removed, if the specification asked for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<Change>>,
+    /// What should have been copied to the host and was not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_copied: Vec<NotCopied>,
+}
+
+/// Something that should have been copied to the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCopied {
+    /// The path inside.
+    #[serde(with = "os_text::path")]
+    pub path: PathBuf,
+    /// Why it was not.
+    pub reason: String,
 }
 
 #[cfg(test)]

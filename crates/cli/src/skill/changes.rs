@@ -10,64 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use host_sys::rustix;
-use serde::Serialize;
-
-/// What became of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Happened {
-    /// It was not there before.
-    Created,
-    /// It is different now.
-    Changed,
-    /// It is gone.
-    Removed,
-}
-
-impl Happened {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-        }
-    }
-}
-
-/// What is at a path now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase", tag = "kind")]
-pub enum Now {
-    /// A file.
-    File {
-        /// Its size in bytes.
-        size: u64,
-    },
-    /// A folder.
-    Folder,
-    /// A symbolic link.
-    Link {
-        /// What it says.
-        target: PathBuf,
-    },
-    /// Nothing any more.
-    Nothing,
-    /// A socket, a FIFO or a device. Such a thing is never written back.
-    Special,
-}
-
-/// One change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// The path, relative to the folder.
-    pub path: PathBuf,
-    /// What became of it.
-    pub happened: Happened,
-    /// What is there now.
-    #[serde(flatten)]
-    pub now: Now,
-}
+pub use sandbox_spec::{Change, Happened, Now};
 
 /// Lists what the layer `upper` changes in the folder `lower`, folders before what is in them.
 /// Without a `lower` everything is new.

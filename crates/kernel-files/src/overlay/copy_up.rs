@@ -2,24 +2,13 @@
 
 use std::rc::Rc;
 
-use kernel_core::io::{SliceSource, VecSink};
-use linux_abi::files::mode;
 use linux_abi::{Errno, SysResult};
 
 use super::inode::{OverlayInode, Place};
 use super::{marks, require_upper};
-use crate::inode::{Content, Extent, Inode, NewInode, NewKind, WriteAt, XattrMode};
-use crate::metadata::{AttributeChange, FileKind, Metadata};
-
-/// How much is copied at a time.
-const PIECE: u64 = 1 << 20;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Data {
-    Copy,
-    /// The file is about to be emptied.
-    Leave,
-}
+use crate::copy::{Data, fill, link_of, new_like, times_of};
+use crate::inode::Inode;
+use crate::metadata::FileKind;
 
 impl OverlayInode {
     /// The file in the upper layer, copied there if it is not there yet.
@@ -60,20 +49,12 @@ impl OverlayInode {
         let names = directory.directory().ok_or(Errno::ENOTDIR)?;
         let lower = self.lowers.first().ok_or(Errno::ENOENT)?;
         let metadata = lower.metadata()?;
-        let link = match metadata.kind() {
-            FileKind::Symlink => lower.read_link()?,
-            _ => Vec::new(),
-        };
-        let new = NewInode {
-            kind: new_kind(&metadata, &link)?,
-            mode: metadata.mode & mode::CHANGEABLE,
-            uid: metadata.uid,
-            gid: metadata.gid,
-        };
+        let link = link_of(&**lower)?;
+        let new = new_like(&metadata, &link)?;
         // The change of the directory is ours, not the guest's: its times stay.
         let times = directory.metadata()?;
         let copy = names.create(&name, &new)?;
-        let filled = fill(&**lower, &*copy, &metadata, data);
+        let filled = fill(&**lower, &*copy, &metadata, data, &|name| !marks::is_mark(name));
         if let Err(errno) = filled {
             // Half a copy would hide the whole file.
             if metadata.kind() == FileKind::Directory {
@@ -89,66 +70,4 @@ impl OverlayInode {
         *self.upper.borrow_mut() = Some(Rc::clone(&copy));
         Ok(copy)
     }
-}
-
-fn new_kind<'a>(metadata: &Metadata, link: &'a [u8]) -> SysResult<NewKind<'a>> {
-    Ok(match metadata.kind() {
-        FileKind::Regular => NewKind::Regular,
-        FileKind::Directory => NewKind::Directory,
-        FileKind::Symlink => NewKind::Symlink(link),
-        FileKind::Fifo => NewKind::Fifo,
-        FileKind::Socket => NewKind::Socket,
-        FileKind::CharacterDevice => NewKind::CharacterDevice(metadata.special),
-        FileKind::BlockDevice => NewKind::BlockDevice(metadata.special),
-        FileKind::Anonymous => return Err(Errno::EPERM),
-    })
-}
-
-fn times_of(metadata: &Metadata) -> AttributeChange {
-    AttributeChange {
-        accessed: Some(metadata.accessed),
-        modified: Some(metadata.modified),
-        ..Default::default()
-    }
-}
-
-/// Copies everything of a file but its name.
-fn fill(from: &dyn Inode, to: &dyn Inode, metadata: &Metadata, data: Data) -> SysResult<()> {
-    if let (Some(from), Some(to), Data::Copy) = (from.content(), to.content(), data) {
-        copy_data(from, to, metadata.size)?;
-    }
-    if let (Some(from), Some(to)) = (from.xattrs(), to.xattrs()) {
-        for name in from.list().unwrap_or_default() {
-            if !marks::is_mark(&name) {
-                to.set(&name, &from.get(&name)?, XattrMode::CreateOrReplace)?;
-            }
-        }
-    }
-    to.set_attributes(&times_of(metadata))
-}
-
-/// Copies the data, and leaves the holes.
-fn copy_data(from: &dyn Content, to: &dyn Content, size: u64) -> SysResult<()> {
-    let mut offset = 0;
-    while offset < size {
-        offset = match from.seek_extent(Extent::Data, offset) {
-            Ok(offset) => offset,
-            Err(_) => break,
-        };
-        let end = from.seek_extent(Extent::Hole, offset).unwrap_or(size).min(size);
-        while offset < end {
-            let piece = usize::try_from((end - offset).min(PIECE)).unwrap_or(0);
-            let mut bytes = VecSink::new(piece);
-            if from.read(&mut bytes, offset)? == 0 {
-                return to.truncate(size);
-            }
-            let mut source = SliceSource::new(&bytes.bytes);
-            let (n, _) = to.write(&mut source, WriteAt::Offset(offset))?;
-            if n < bytes.bytes.len() {
-                return Err(Errno::ENOSPC);
-            }
-            offset += n as u64;
-        }
-    }
-    to.truncate(size)
 }

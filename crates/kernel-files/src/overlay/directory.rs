@@ -14,7 +14,7 @@ use crate::static_directory::StaticDirectory;
 
 impl OverlayInode {
     /// What the layers have of this name.
-    fn find(&self, name: &[u8]) -> SysResult<Rc<OverlayInode>> {
+    pub(super) fn find(&self, name: &[u8]) -> SysResult<Rc<OverlayInode>> {
         let mut upper = None;
         if let Some(directory) = &*self.upper.borrow() {
             match directory.directory().ok_or(Errno::ENOTDIR)?.lookup(name) {

@@ -20,7 +20,7 @@ const SYSTEM_FOLDERS: [&str; 9] =
     ["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "nix"];
 
 /// The overlay that `spec` describes.
-pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<dyn FileSystem>, RootError> {
+pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
     let made = |cause| RootError::Root { path: "/".into(), cause };
     let generated = generated_layer(spec).map_err(made)?;
     let lowers = match &spec.root {
@@ -37,12 +37,12 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<dyn FileSystem>, RootEr
     let upper = match &spec.root_writes {
         RootWrites::Memory => Some(memory_upper(spec)),
         RootWrites::Directory(path) => {
-            let failed = |cause| RootError::Root { path: path.clone(), cause };
+            let failed = |cause| RootError::Overlay { path: path.clone(), cause };
             Some(folder_upper(spec, path).map_err(failed)?)
         }
         RootWrites::Refused => None,
     };
-    Ok(Overlay::new(lowers, upper).map_err(made)?)
+    Overlay::new(lowers, upper).map_err(made)
 }
 
 fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {

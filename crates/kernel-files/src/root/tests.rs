@@ -19,7 +19,7 @@ fn read(fs: &FsContext, path: &str) -> SysResult<Vec<u8>> {
 #[test]
 fn the_default_root_has_the_hosts_programs_and_not_its_secrets() {
     let spec = SandboxSpec::new(["true"]);
-    let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap();
+    let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap().context;
     assert!(read(&fs, "/bin/sh").unwrap().starts_with(b"\x7fELF"));
     assert!(read(&fs, "/etc/passwd").unwrap().starts_with(b"root:x:0:0"));
     for path in ["/etc/shadow", "/etc/ssh", "/root/.ssh", "/etc/ssl/private", "/proc/1/environ"] {
@@ -35,7 +35,7 @@ fn a_mounted_folder_appears_where_it_was_asked_for() {
     let mut spec = SandboxSpec::new(["true"]);
     let mount = format!("{}:/work/deep:rw", folder.path().display());
     spec.mounts.push(mount.parse().unwrap());
-    let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap();
+    let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap().context;
     assert_eq!(read(&fs, "/work/deep/note").unwrap(), b"text");
     let credentials = Credentials::of_user(1000, 1000);
     let access = access(&fs, &credentials);
@@ -48,7 +48,7 @@ fn a_mounted_folder_appears_where_it_was_asked_for() {
 #[test]
 fn writes_go_to_memory_and_not_to_the_host() {
     let spec = SandboxSpec::new(["true"]);
-    let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap();
+    let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap().context;
     let root = Credentials::of_user(0, 0);
     let access = access(&fs, &root);
     operations::unlink(&access, &fs.root(), b"/usr/bin/env").unwrap();

@@ -1,0 +1,66 @@
+//! What a run did to its files.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::os_text;
+
+/// What became of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Happened {
+    /// It was not there before.
+    Created,
+    /// It is different now.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+impl Happened {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+/// What is at a path now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Now {
+    /// A file.
+    File {
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link {
+        /// What it says.
+        #[serde(with = "os_text::path")]
+        target: PathBuf,
+    },
+    /// Nothing any more.
+    Nothing,
+    /// A socket, a FIFO or a device. Such a thing is never copied to the host.
+    Special,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The path, relative to the folder that is looked at.
+    #[serde(with = "os_text::path")]
+    pub path: PathBuf,
+    /// What became of it.
+    pub happened: Happened,
+    /// What is there now.
+    #[serde(flatten)]
+    pub now: Now,
+}
