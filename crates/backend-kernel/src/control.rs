@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use sandbox::NotCopied;
+use sandbox::{Activity, NotCopied};
 use sandbox_spec::Change;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ pub enum Refusal {
     CommandNotFound,
     /// The program names an interpreter that is not there.
     InterpreterNotFound(Vec<u8>),
+    /// The policy does not let this path run.
+    Denied(Vec<u8>),
     /// What `execve` answered.
     Program(i32),
     /// The working folder is not there.
@@ -124,6 +126,8 @@ pub enum News {
     Changes(Vec<Change>),
     /// What should have been copied to the host and was not.
     NotCopied(Vec<NotCopied>),
+    /// What the guest did; comes before the end.
+    Activity(Box<Activity>),
     /// It is over.
     Ended(Ending, Used),
 }

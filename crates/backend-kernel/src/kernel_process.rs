@@ -15,6 +15,7 @@ use host_sys::{SignalDescriptor, rustix};
 use kernel_core::credentials::Credentials;
 use kernel_core::executor::Executor;
 use kernel_core::host_events::HostEvents;
+use kernel_core::supervisor::{self, Supervisor};
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
 use kernel_files::host_stream::OutputBudget;
@@ -32,6 +33,7 @@ use crate::engine::wait::Policy;
 use crate::first_program::NoMachine;
 use crate::limits::Watch;
 use crate::results::Results;
+use crate::supervision::Supervision;
 use crate::trace::Tracer;
 use crate::{first_program, staging, tree};
 
@@ -49,7 +51,8 @@ pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream) -> ! {
     let code = match started {
         Ok(sandbox) => {
             let ended = sandbox.serve(&starter);
-            match control::send(&starter, &ended) {
+            let told = sandbox.tell_activity(&starter);
+            match told.and_then(|()| control::send(&starter, &ended)) {
                 Ok(()) => 0,
                 Err(_) => 1,
             }
@@ -106,6 +109,7 @@ struct Sandbox {
     started: timers::Instant,
     ended_because: Rc<Cell<Option<Ending>>>,
     watch: Rc<Watch>,
+    supervision: Option<Rc<Supervision>>,
     children: SignalDescriptor,
     results: Results,
 }
@@ -128,6 +132,8 @@ impl Sandbox {
         let engine = new_engine(&kernel, tracer(spec)?)?;
         let results = Results::open(spec, tree::build(spec, &kernel)?)?;
         let fs = results.context();
+        let supervision = Supervision::of(spec, &fs);
+        supervisor::set(supervision.clone().map(|supervision| supervision as Rc<dyn Supervisor>));
         let (uid, gid) = (spec.identity.uid, spec.identity.gid);
         let ended_because = Rc::default();
         let budget = output_budget(spec, &kernel, &ended_because);
@@ -143,7 +149,10 @@ impl Sandbox {
         if let Some(terminal) = &streams.terminal {
             first_program::take_terminal(&thread, terminal);
         }
-        first_program::start(spec, &thread)?;
+        first_program::start(spec, &thread).map_err(|refusal| match &supervision {
+            Some(supervision) => supervision.denied_program().map_or(refusal, Refusal::Denied),
+            None => refusal,
+        })?;
         engine.start_prepared();
         control::send(starter, &News::Started).map_err(io_step("report"))?;
         let sandbox = Self {
@@ -153,6 +162,7 @@ impl Sandbox {
             terminal: streams.terminal,
             started: timers::now(),
             ended_because,
+            supervision,
             children,
             results,
         };
@@ -227,6 +237,12 @@ impl Sandbox {
             // As from the kernel: nobody inside sent it.
             let _ = send_to_process(&first, signal, SigInfo::kernel(signal));
         }
+    }
+
+    /// Tells the starter what the guest did, if anybody looked on.
+    fn tell_activity(&self, starter: &UnixStream) -> std::io::Result<()> {
+        let Some(supervision) = &self.supervision else { return Ok(()) };
+        control::send(starter, &News::Activity(Box::new(supervision.activity())))
     }
 
     fn ending(&self) -> News {

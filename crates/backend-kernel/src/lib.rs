@@ -18,6 +18,7 @@ mod results;
 mod sandbox_handle;
 mod signals;
 mod staging;
+mod supervision;
 mod trace;
 mod tree;
 

@@ -100,6 +100,7 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
         Refusal::InterpreterNotFound(interpreter) => {
             ProgramError::InterpreterNotFound { program, interpreter: path(interpreter) }.into()
         }
+        Refusal::Denied(program) => ProgramError::DeniedByPolicy(path(program)).into(),
         Refusal::Program(code) => {
             let errno = Errno::from_code(code).unwrap_or(Errno::EIO);
             ProgramError::from_errno(program, errno).into()
@@ -165,6 +166,7 @@ impl Handle {
 impl Sandbox for Handle {
     fn wait(&mut self) -> Result<ExitReport, WaitError> {
         let (mut changes, mut not_copied) = (Vec::new(), Vec::new());
+        let mut activity = None;
         loop {
             let news = control::receive(&mut self.reader)
                 .map_err(|cause| WaitError::Host { step: "hear of the kernel process", cause })?;
@@ -173,10 +175,11 @@ impl Sandbox for Handle {
                     self.obituary();
                     let changes = self.lists_changes.then_some(changes);
                     let (end, usage) = (end(ending), usage(&used));
-                    return Ok(ExitReport { end, usage, changes, not_copied });
+                    return Ok(ExitReport { end, usage, changes, not_copied, activity });
                 }
                 Some(News::Changes(some)) => changes.extend(some),
                 Some(News::NotCopied(failed)) => not_copied = failed,
+                Some(News::Activity(seen)) => activity = Some(seen),
                 Some(News::Started | News::Refused(_)) => {}
                 None => return Err(WaitError::KernelDied(self.obituary())),
             }

@@ -29,6 +29,7 @@ pub mod memfd;
 pub mod metadata;
 pub mod mount;
 pub mod notify;
+pub mod observed;
 pub mod open;
 pub mod open_file;
 pub mod operations;

@@ -82,6 +82,43 @@ impl Location {
         (path, reached)
     }
 
+    /// The path from the very top, whatever anybody's root is; `None` for what is at no place.
+    pub fn full_path(&self) -> Option<Vec<u8>> {
+        let mut names: Vec<Rc<[u8]>> = Vec::new();
+        let mut at = self.clone();
+        loop {
+            if at.is_mount_root() {
+                let place = at.mount.place.borrow().clone();
+                match place {
+                    Some(place) => at = place,
+                    None => break,
+                }
+                continue;
+            }
+            names.push(at.dentry.name());
+            at.dentry = at.dentry.parent()?;
+        }
+        let mut path = Vec::new();
+        for name in names.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        if path.is_empty() {
+            path.push(b'/');
+        }
+        Some(path)
+    }
+
+    /// The path from the very top to a name in this folder.
+    pub fn path_of_child(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let mut path = self.full_path()?;
+        if path != b"/" {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+        Some(path)
+    }
+
     /// The path as `/proc/self/fd` shows it: with ` (deleted)` when the name is gone.
     pub fn display_path(&self, root: &Location) -> Vec<u8> {
         if self.dentry.parent().is_none() && !self.is_mount_root() {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use kernel_core::credentials::cap;
+use kernel_core::supervisor::Right;
 use linux_abi::files::{MountFlags, OpenFlags, ResolveFlags};
 use linux_abi::{Errno, SysResult};
 
@@ -11,6 +12,7 @@ use crate::fs_context::Access;
 use crate::inode::{Inode, NewKind, OpenGuard, OpenRequest};
 use crate::metadata::FileKind;
 use crate::mount::Location;
+use crate::observed;
 use crate::open_file::{FileOps, OpenFile, PathOnly};
 use crate::operations::{Linkable, create_in, new_inode};
 use crate::permission::{self, Want, is_owner};
@@ -68,7 +70,7 @@ pub fn open(
         return open_or_create(access, found, how);
     }
     let location = found.existing()?;
-    open_location(access, &location, flags, Fresh::No)
+    open_as_guest(access, &location, flags, Fresh::No)
 }
 
 fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult<Opened> {
@@ -85,11 +87,11 @@ fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult
         if target.inode()?.kind() == FileKind::Directory {
             return Err(Errno::EISDIR);
         }
-        return open_location(access, &target, flags, Fresh::No);
+        return open_as_guest(access, &target, flags, Fresh::No);
     }
     let Last::Name(name) = &found.last else { return Err(Errno::EISDIR) };
     let location = create_in(access, &found.parent, name, NewKind::Regular, how.mode)?;
-    open_location(access, &location, flags, Fresh::Yes)
+    open_as_guest(access, &location, flags, Fresh::Yes)
 }
 
 /// Makes a file without a name in `directory` (`O_TMPFILE`).
@@ -98,6 +100,7 @@ fn open_unnamed(access: &Access<'_>, directory: &Location, how: &OpenHow) -> Sys
     let names = parent.directory().ok_or(Errno::ENOTDIR)?;
     directory.check_writable()?;
     permission::check(&**parent, access.credentials, Want::WRITE | Want::EXECUTE)?;
+    observed::check(directory, Right::Write)?;
     let new = new_inode(access, &**parent, NewKind::Regular, how.mode)?;
     let inode = names.create_unnamed(&new)?;
     if !how.flags.contains(OpenFlags::EXCL) {
@@ -106,7 +109,7 @@ fn open_unnamed(access: &Access<'_>, directory: &Location, how: &OpenHow) -> Sys
     let name = format!("#{}", inode.metadata()?.inode);
     let dentry = crate::dentry::Dentry::unnamed(name.as_bytes(), &directory.dentry, inode);
     let location = Location { mount: Rc::clone(&directory.mount), dentry };
-    open_location(access, &location, how.flags, Fresh::Yes)
+    open_at(access, &location, how.flags, Fresh::Yes, By::Kernel)
 }
 
 /// Whether the file was made by the very call that opens it. Such a file is opened for writing
@@ -119,12 +122,40 @@ pub enum Fresh {
     Yes,
 }
 
-/// Opens the file at a known place.
+/// On whose behalf a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The guest's: an supervisor may say no.
+    Guest,
+    /// The kernel's own, which has asked before.
+    Kernel,
+}
+
+/// Opens the file at a known place for the kernel's own use, such as to run it.
 pub fn open_location(
     access: &Access<'_>,
     location: &Location,
     flags: OpenFlags,
     fresh: Fresh,
+) -> SysResult<Opened> {
+    open_at(access, location, flags, fresh, By::Kernel)
+}
+
+fn open_as_guest(
+    access: &Access<'_>,
+    location: &Location,
+    flags: OpenFlags,
+    fresh: Fresh,
+) -> SysResult<Opened> {
+    open_at(access, location, flags, fresh, By::Guest)
+}
+
+fn open_at(
+    access: &Access<'_>,
+    location: &Location,
+    flags: OpenFlags,
+    fresh: Fresh,
+    by: By,
 ) -> SysResult<Opened> {
     let inode = location.inode()?;
     let kind = inode.kind();
@@ -139,6 +170,10 @@ pub fn open_location(
         return Ok(Opened::File(OpenFile::at(Rc::new(PathOnly), shown, location.clone())));
     }
     check_open(access, location, flags, fresh)?;
+    let writes_file = flags.can_write() || flags.contains(OpenFlags::TRUNC);
+    if by == By::Guest && fresh == Fresh::No && observed::is_stored(kind) {
+        observed::check(location, if writes_file { Right::Write } else { Right::Read })?;
+    }
     if kind == FileKind::Fifo {
         return Ok(Opened::Fifo(location.clone()));
     }
@@ -157,6 +192,9 @@ pub fn open_location(
     }
     let ops = make_ops(access, inode, &request, guard, writes)?;
     ops.check_flags(flags)?;
+    if by == By::Guest {
+        observed::tell_open(location, flags.can_read(), writes_file);
+    }
     Ok(Opened::File(OpenFile::at(ops, flags.as_shown(), location.clone())))
 }
 

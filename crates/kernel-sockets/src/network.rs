@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 
 use kernel_core::host_events::HostEvents;
+use kernel_core::supervisor::{self, Transport};
 use kernel_core::timers::Timers;
 use linux_abi::sockets::Ucred;
 use linux_abi::{Errno, SysResult};
@@ -85,6 +86,21 @@ impl Network {
 
     pub(crate) fn egress(&self) -> Option<Rc<dyn Egress>> {
         self.egress.borrow().clone()
+    }
+
+    /// Who decides about something that wants to leave for `to`; `ENETUNREACH` if there is no way
+    /// out.
+    pub(crate) fn egress_for(
+        &self,
+        transport: Transport,
+        to: SocketAddr,
+    ) -> SysResult<Rc<dyn Egress>> {
+        self.egress().ok_or_else(|| {
+            if let Some(supervisor) = supervisor::get() {
+                supervisor.unreachable(transport, to);
+            }
+            Errno::ENETUNREACH
+        })
     }
 
     pub(crate) fn host_events(&self) -> Option<HostEvents> {

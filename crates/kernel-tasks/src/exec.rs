@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::io::VecSink;
+use kernel_core::supervisor::{self, FileEvent, ProcessEvent, Right};
+use kernel_files::observed;
 use kernel_files::open::{Fresh, open_location};
 use kernel_files::permission::{self, Want};
 use kernel_files::text_busy::InUse;
@@ -75,7 +77,7 @@ pub fn execute(thread: &Rc<Thread>, request: ExecRequest<'_>) -> SysResult<()> {
         argv.push(Vec::new());
     }
     let finder = Finder::new(thread);
-    let mut file = finder.open(&executable)?;
+    let mut file = finder.open_program(&executable)?;
     let mut interpreted: Vec<u8> = name.to_vec();
     let mut n_scripts = 0;
     while let Some(script) = parse_script(&first_bytes(&file)?)? {
@@ -92,7 +94,10 @@ pub fn execute(thread: &Rc<Thread>, request: ExecRequest<'_>) -> SysResult<()> {
             .flatten()
             .chain(tail)
             .collect();
-        file = finder.open_path(&script.interpreter)?;
+        let start = &finder.fs.cwd();
+        let path = &script.interpreter;
+        let last_link = LastLink::Follow;
+        file = finder.open_program(&Executable::Path { start, path, last_link })?;
         interpreted = script.interpreter;
     }
     finder.start(&file, name, &argv, &envp)
@@ -128,6 +133,19 @@ impl<'a> Finder<'a> {
     fn open_path(&self, path: &[u8]) -> SysResult<Rc<OpenFile>> {
         let start = &self.fs.cwd();
         self.open(&Executable::Path { start, path, last_link: LastLink::Follow })
+    }
+
+    /// Opens a program, or a script, that shall be run.
+    fn open_program(&self, executable: &Executable<'_>) -> SysResult<Rc<OpenFile>> {
+        let file = self.open(executable)?;
+        if let Some(supervisor) = supervisor::get() {
+            let location = file.location().ok_or(Errno::EACCES)?;
+            // A memory file has a name, but no path that a rule could allow.
+            let path = location.full_path().unwrap_or_else(|| location.dentry.name().to_vec());
+            supervisor.check(Right::Run, &path)?;
+            observed::tell(location, FileEvent::Read);
+        }
+        Ok(file)
     }
 
     /// Opens a file for execution. That takes the permission to execute, not to read.
@@ -171,6 +189,9 @@ impl<'a> Finder<'a> {
             open: &|path| {
                 let file = self.open_path(path)?;
                 self.note_mapping(&file);
+                if let Some(location) = file.location() {
+                    observed::tell(location, FileEvent::Read);
+                }
                 Ok(file)
             },
             ids: [credentials.uid, credentials.euid, credentials.gid, credentials.egid],
@@ -182,12 +203,18 @@ impl<'a> Finder<'a> {
             permission::check(&**location.inode()?, &self.credentials, Want::READ).is_err();
         let base_name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         let heap_start = loaded.image.brk;
+        let command_line = joined(argv);
+        if let Some(supervisor) = supervisor::get() {
+            let path = location.full_path().unwrap_or_else(|| location.dentry.name().to_vec());
+            let event = ProcessEvent::Executed(&path, &command_line);
+            supervisor.process(self.thread.process().pid, event);
+        }
         self.thread.exec(NewProgram {
             image: loaded.image,
             program: Program {
                 location: Some(location.clone()),
                 executable: location.display_path(&self.fs.root()),
-                command_line: joined(argv),
+                command_line,
                 environment: joined(envp),
                 auxiliary_vector: loaded.auxiliary_vector,
                 strings: loaded.strings,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
+use kernel_core::supervisor::{self, ProcessEvent};
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_events::futex::Futexes;
@@ -142,6 +143,9 @@ impl Kernel {
         let group = ProcessGroup::new(pid, init.session(), &self.ids);
         let process = Process::new(pid, self, group, Limits::new(self.max_tasks));
         process.set_parent(&init);
+        if let Some(supervisor) = supervisor::get() {
+            supervisor.process(pid, ProcessEvent::Started(init.pid));
+        }
         let parts = ThreadParts { machine, credentials, files, fs, attributes: Attributes::new() };
         let thread = Thread::new(process.pid, &process, parts);
         *self.first.borrow_mut() = Some(process);

@@ -19,6 +19,7 @@ mod identity;
 mod limits;
 mod network;
 pub mod os_text;
+mod rules;
 mod size;
 mod spec;
 mod time;
@@ -36,6 +37,7 @@ pub use limits::Limits;
 pub use network::{
     EgressRules, HostEntry, HostEntryError, NetworkPolicy, PublishedPort, PublishedPortError,
 };
+pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
 pub use size::{ByteSize, SizeError};
-pub use spec::{SandboxSpec, Trace};
+pub use spec::{Recording, SandboxSpec, Trace};
 pub use time::{DurationError, parse_duration};

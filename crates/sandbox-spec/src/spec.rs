@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, Output, PublishedPort, RootFs,
-    RootWrites, Tmpfs, default_environment, os_text,
+    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, Output, PathRules,
+    PublishedPort, RootFs, RootWrites, Tmpfs, default_environment, os_text,
 };
 
 /// Everything that a backend has to know to start a sandbox, except for the three standard
@@ -57,6 +57,12 @@ pub struct SandboxSpec {
     /// The host file that gets a line of JSON for every decision about the network.
     #[serde(default, with = "os_text::optional_path")]
     pub audit: Option<PathBuf>,
+    /// What of the visible may be used.
+    #[serde(default, skip_serializing_if = "PathRules::is_empty")]
+    pub rules: PathRules,
+    /// Whether it is recorded what the guest does.
+    #[serde(default)]
+    pub recording: Recording,
     /// Where one line per system call goes.
     pub trace: Trace,
     /// Layers without which the sandbox must not start. Layers that are not named here are used
@@ -86,10 +92,23 @@ impl SandboxSpec {
             network: NetworkPolicy::Loopback,
             publish: Vec::new(),
             audit: None,
+            rules: PathRules::default(),
+            recording: Recording::Off,
             trace: Trace::Off,
             required_containment: BTreeSet::new(),
         }
     }
+}
+
+/// Whether processes, files and connections of the guest are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recording {
+    /// They are not, which costs nothing.
+    #[default]
+    Off,
+    /// They are, up to bounds.
+    On,
 }
 
 /// Where the trace of system calls goes.

@@ -31,6 +31,9 @@ pub enum ProgramError {
     /// Neither a script nor a program for this machine.
     #[error("{}: cannot execute binary file: Exec format error", .0.display())]
     WrongFormat(PathBuf),
+    /// The policy does not name it among the programs that may run.
+    #[error("{}: the policy does not let this program run", .0.display())]
+    DeniedByPolicy(PathBuf),
     /// Anything else that `execve` answers.
     #[error("{}: cannot execute: {}", .program.display(), .errno.name())]
     Other {
@@ -138,6 +141,9 @@ impl StartError {
             }
             Self::WorkingDirectory(_) => {
                 Some("mount the folder you want to work in, e.g. --mount .:/work:rw --cwd /work")
+            }
+            Self::Program(ProgramError::DeniedByPolicy(_)) => {
+                Some("name this path under `programs:` in the policy to let it run")
             }
             Self::NoProgram => Some("write it after two dashes: belljar run -- PROGRAM ARGS"),
             _ => None,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use sandbox_spec::{Change, os_text};
 use serde::{Deserialize, Serialize};
 
+use crate::Activity;
+
 /// How the guest's first process ended, and with it the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "end")]
@@ -82,6 +84,9 @@ pub struct ExitReport {
     /// What should have been copied to the host and was not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_copied: Vec<NotCopied>,
+    /// What it did, if that was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Box<Activity>>,
 }
 
 /// Something that should have been copied to the host.

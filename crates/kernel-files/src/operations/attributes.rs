@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use kernel_core::credentials::{Credentials, cap};
+use kernel_core::supervisor::{FileEvent, Right};
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
@@ -11,6 +12,7 @@ use crate::inode::Inode;
 use crate::metadata::{AttributeChange, FileKind, Ownership, timestamp};
 use crate::mount::Location;
 use crate::notify::{self, Event};
+use crate::observed;
 use crate::permission::{self, Want, is_owner};
 
 /// Changes permission, set-id and sticky bits.
@@ -21,6 +23,7 @@ pub fn change_mode(location: &Location, credentials: &Credentials, bits: u32) ->
     if !is_owner(ownership, credentials) {
         return Err(Errno::EPERM);
     }
+    observed::check(location, Right::Write)?;
     let mut bits = bits & mode::CHANGEABLE;
     if !credentials.in_group(ownership.gid) && !credentials.has(cap::FSETID) {
         bits &= !mode::SET_GID;
@@ -29,6 +32,7 @@ pub fn change_mode(location: &Location, credentials: &Credentials, bits: u32) ->
         AttributeChange { mode: Some(bits), changed: Some(timestamp()), ..Default::default() };
     inode.set_attributes(&change)?;
     notify::at(location, Event::Attrib);
+    observed::tell(location, FileEvent::Changed);
     Ok(())
 }
 
@@ -51,12 +55,14 @@ pub fn change_owner(
     if gid.is_some_and(|gid| !(may_chown || owns && may_have(gid))) {
         return Err(Errno::EPERM);
     }
+    observed::check(location, Right::Write)?;
     let mut change = AttributeChange { uid, gid, changed: Some(timestamp()), ..Default::default() };
     if inode.kind() != FileKind::Directory {
         change.mode = without_privileges(now, credentials);
     }
     inode.set_attributes(&change)?;
     notify::at(location, Event::Attrib);
+    observed::tell(location, FileEvent::Changed);
     Ok(())
 }
 
@@ -117,6 +123,7 @@ pub fn change_times(
         }
         permission::check_ownership(ownership, credentials, Want::WRITE)?;
     }
+    observed::check(location, Right::Write)?;
     let now = timestamp();
     let time = |change| match change {
         TimeChange::Keep => None,
@@ -130,6 +137,7 @@ pub fn change_times(
         ..Default::default()
     })?;
     notify::at(location, Event::Attrib);
+    observed::tell(location, FileEvent::Changed);
     Ok(())
 }
 
@@ -142,7 +150,8 @@ pub fn check_truncate(location: &Location, credentials: &Credentials) -> SysResu
         _ => return Err(Errno::EINVAL),
     }
     location.check_writable()?;
-    permission::check(&**inode, credentials, Want::WRITE)
+    permission::check(&**inode, credentials, Want::WRITE)?;
+    observed::check(location, Right::Write)
 }
 
 /// Changes the length of a regular file; without effect on what has none.
@@ -151,6 +160,7 @@ pub fn truncate_location(location: &Location, size: u64) -> SysResult<()> {
         Some(content) => {
             content.truncate(size)?;
             notify::at(location, Event::Modify);
+            observed::tell(location, FileEvent::Changed);
             Ok(())
         }
         None => Ok(()),

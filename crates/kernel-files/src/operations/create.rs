@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use kernel_core::credentials::cap;
+use kernel_core::supervisor::{FileEvent, Right};
 use linux_abi::files::{LINK_MAX, ResolveFlags, mode};
 use linux_abi::{Errno, SysResult};
 
@@ -11,6 +12,7 @@ use crate::inode::{Inode, NewInode, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::notify::{self, Event};
+use crate::observed;
 use crate::permission::{self, Want};
 use crate::walk::{Found, LastLink, resolve};
 
@@ -51,11 +53,13 @@ pub fn create_in(
 ) -> SysResult<Location> {
     parent.check_writable()?;
     check_may_create(access, parent)?;
+    observed::check_name(parent, name)?;
     let inode = parent.inode()?;
     let new = new_inode(access, &**inode, kind, bits)?;
     let created = inode.directory().ok_or(Errno::ENOTDIR)?.create(name, &new)?;
     let is_directory = kind.kind() == FileKind::Directory;
     notify::in_directory(&**inode, Event::Create, name, is_directory);
+    observed::tell_name(parent, name, FileEvent::Created(is_directory));
     let dentry = parent.dentry.adopt(name, Some(created));
     Ok(Location { mount: Rc::clone(&parent.mount), dentry })
 }
@@ -128,6 +132,8 @@ pub fn link(
     if metadata.n_links >= LINK_MAX {
         return Err(Errno::EMLINK);
     }
+    observed::check(target, Right::Write)?;
+    observed::check_name(&found.parent, found.new_name()?)?;
     add_name(&found, target)?;
     attachments.remove::<Linkable>();
     Ok(())
@@ -141,5 +147,6 @@ fn add_name(found: &Found, target: &Location) -> SysResult<()> {
     notify::in_directory(&**parent, Event::Create, name, false);
     notify::of_inode(&**inode, Event::Attrib);
     found.parent.dentry.adopt(name, Some(Rc::clone(inode)));
+    observed::tell_name(&found.parent, name, FileEvent::Created(false));
     Ok(())
 }

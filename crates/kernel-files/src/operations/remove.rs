@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::supervisor::FileEvent;
 use linux_abi::files::ResolveFlags;
 use linux_abi::{Errno, SysResult};
 
@@ -9,6 +10,7 @@ use crate::fs_context::Access;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::notify::{self, Event};
+use crate::observed;
 use crate::permission::{self, Want, check_sticky};
 use crate::walk::{Last, LastLink, resolve};
 
@@ -27,8 +29,10 @@ pub fn unlink(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<(
         return Err(Errno::EISDIR);
     }
     check_not_mounted(&found.parent, target)?;
+    observed::check_name(&found.parent, name)?;
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.unlink(name)?;
     target.dentry.unlinked();
+    observed::tell_name(&found.parent, name, FileEvent::Removed);
     tell(&found.parent, target, name, false)
 }
 
@@ -48,8 +52,10 @@ pub fn rmdir(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()
         return Err(Errno::ENOTDIR);
     }
     check_not_mounted(&found.parent, target)?;
+    observed::check_name(&found.parent, name)?;
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.rmdir(name)?;
     target.dentry.unlinked();
+    observed::tell_name(&found.parent, name, FileEvent::Removed);
     target.dentry.forget_children();
     tell(&found.parent, target, name, true)
 }

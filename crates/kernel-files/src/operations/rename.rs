@@ -13,6 +13,7 @@ use crate::inode::{Inode, RenameMode};
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::notify::{self, Event};
+use crate::observed;
 use crate::permission::{self, Want};
 use crate::walk::{Found, Last, LastLink, resolve};
 
@@ -58,6 +59,8 @@ pub fn rename(
         return Ok(());
     }
     check_permissions(access, &old, &new, moved, flags)?;
+    observed::check_name(&old.parent, old_name)?;
+    observed::check_name(&new.parent, new_name)?;
     let mode = if flags.contains(RenameFlags::EXCHANGE) {
         RenameMode::Exchange
     } else if flags.contains(RenameFlags::WHITEOUT) {
@@ -68,6 +71,7 @@ pub fn rename(
     let old_directory = old.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?;
     old_directory.rename(old_name, new.parent.inode()?, new_name, mode)?;
     move_dentries(&new, moved, new_name, mode);
+    observed::tell_rename((&old.parent, old_name), (&new.parent, new_name), target.is_some());
     let moves_directory = is_directory(moved.inode()?);
     let cookie = notify::next_cookie();
     notify::in_directory(

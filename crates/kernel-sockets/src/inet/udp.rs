@@ -15,6 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 
+use kernel_core::supervisor::Transport;
 use kernel_core::wait::PollEvents;
 use kernel_files::Ioctl;
 use linux_abi::sockets::inet::ipproto;
@@ -146,7 +147,7 @@ impl UdpSocket {
         let source = if self.stays_inside(remote.ip()) {
             interfaces::source_for(remote.ip())
         } else {
-            network.egress().ok_or(Errno::ENETUNREACH)?;
+            network.egress_for(Transport::Udp, remote)?;
             network.outward_source(remote.ip())?
         };
         self.autobind(Some(caller))?;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use kernel_core::credentials::cap;
 use kernel_core::memory::{CString, PATH_MAX, UserPtr};
+use kernel_core::supervisor;
 use kernel_files::tmpfs::Tmpfs;
 use kernel_files::walk::LastLink;
 use kernel_files::{FileKind, FileSystem, Location, Mount, MountNamespace};
@@ -50,9 +51,7 @@ pub(crate) fn mount(
     let flags = if flags & MS_MAGIC_MASK == MS_MAGIC { flags & !MS_MAGIC_MASK } else { flags };
     let caller = Caller::new(thread);
     let place = caller.find(HERE, &target, 0, LastLink::Follow)?;
-    if !caller.credentials.has(cap::SYS_ADMIN) {
-        return Err(Errno::EPERM);
-    }
+    check_may_mount(&caller)?;
     let namespace = caller.fs.namespace();
     let kept = MountFlags::from_bits_truncate(flags);
     if flags & MS_REMOUNT != 0 {
@@ -150,6 +149,15 @@ fn new_mount(
     }
 }
 
+/// `EPERM` unless the caller may change the tree. Nobody may if there are rules about paths: a
+/// path that was mounted elsewhere would get around them.
+fn check_may_mount(caller: &Caller<'_>) -> SysResult<()> {
+    if !caller.credentials.has(cap::SYS_ADMIN) || supervisor::has_rules() {
+        return Err(Errno::EPERM);
+    }
+    Ok(())
+}
+
 /// Takes a mount out of the tree.
 pub(crate) fn umount2(thread: &Rc<Thread>, target: UserPtr<CString>, flags: u32) -> SysResult<()> {
     let is_lazy = flags & MNT_DETACH != 0;
@@ -160,9 +168,7 @@ pub(crate) fn umount2(thread: &Rc<Thread>, target: UserPtr<CString>, flags: u32)
     let caller = Caller::new(thread);
     let link = if flags & UMOUNT_NOFOLLOW != 0 { LastLink::Keep } else { LastLink::Follow };
     let place = caller.find(HERE, &target, 0, link)?;
-    if !caller.credentials.has(cap::SYS_ADMIN) {
-        return Err(Errno::EPERM);
-    }
+    check_may_mount(&caller)?;
     let namespace = caller.fs.namespace();
     if !place.is_mount_root() || !namespace.has(&place.mount) {
         return Err(Errno::EINVAL);
@@ -196,9 +202,7 @@ pub(crate) fn pivot_root(
     let new_root = read_path(thread, new_root)?;
     let put_old = read_path(thread, put_old)?;
     let caller = Caller::new(thread);
-    if !caller.credentials.has(cap::SYS_ADMIN) {
-        return Err(Errno::EPERM);
-    }
+    check_may_mount(&caller)?;
     let new = caller.find(HERE, &new_root, 0, LastLink::Follow)?;
     let old_place = caller.find(HERE, &put_old, 0, LastLink::Follow)?;
     let namespace = caller.fs.namespace();

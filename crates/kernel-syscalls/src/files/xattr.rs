@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use kernel_core::credentials::{Credentials, cap};
 use kernel_core::memory::{CString, UserPtr};
+use kernel_core::supervisor::Right;
 use kernel_files::anonymous::location_of;
 use kernel_files::inode::XattrMode;
 use kernel_files::notify::{self, Event};
+use kernel_files::observed;
 use kernel_files::permission::{Want, check, is_owner};
 use kernel_files::walk::LastLink;
 use kernel_files::{FileKind, Inode, Location};
@@ -143,6 +145,7 @@ fn set(
     location.check_writable()?;
     let inode = location.inode()?;
     check_name(&**inode, &name, &thread.credentials(), Want::WRITE)?;
+    observed::check(location, Right::Write)?;
     inode.xattrs().ok_or(Errno::EOPNOTSUPP)?.set(&name, &value, mode)?;
     notify::at(location, Event::Attrib);
     Ok(())
@@ -174,6 +177,7 @@ fn remove(thread: &Rc<Thread>, location: &Location, name: UserPtr<CString>) -> S
     location.check_writable()?;
     let inode = location.inode()?;
     check_name(&**inode, &name, &thread.credentials(), Want::WRITE)?;
+    observed::check(location, Right::Write)?;
     inode.xattrs().ok_or(Errno::EOPNOTSUPP)?.remove(&name)?;
     notify::at(location, Event::Attrib);
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::supervisor::{self, ProcessEvent};
 use kernel_core::wait::PollEvents;
 use linux_abi::signals::{SIG_IGN, SigActionFlags, SigInfo, Signal, code};
 use linux_abi::tasks::ExitStatus;
@@ -38,6 +39,11 @@ impl Process {
         self.signals.forget_all(&self.kernel.queued_signals);
         self.kernel.ipc.process_ended(self.pid);
         self.status.set(Some(status));
+        if let Some(supervisor) = supervisor::get() {
+            let times = self.cpu_times();
+            let event = ProcessEvent::Ended(status, times.user, times.system);
+            supervisor.process(self.pid, event);
+        }
         self.set_executable_in_use(None);
         if self.is_session_leader()
             && let Some(terminal) = self.terminal()

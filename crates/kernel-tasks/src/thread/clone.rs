@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use kernel_core::credentials::cap;
+use kernel_core::supervisor::{self, ProcessEvent};
 use linux_abi::signals::Signal;
 use linux_abi::tasks::{CloneFlags, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
@@ -158,6 +159,9 @@ impl Thread {
             child.set_exit_signal(request.exit_signal);
             child.set_parent(mine);
             child.set_parent_thread(self.tid());
+        }
+        if let Some(supervisor) = supervisor::get() {
+            supervisor.process(pid, ProcessEvent::Started(child.parent_pid()));
         }
         child
     }

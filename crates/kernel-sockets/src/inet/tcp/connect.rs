@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
+use kernel_core::supervisor::Transport;
 use kernel_core::wait::PollEvents;
 use linux_abi::sockets::af;
 use linux_abi::{Errno, SysResult};
@@ -232,7 +233,7 @@ impl TcpSocket {
     /// Asks for a connection that leaves the sandbox.
     fn connect_outside(&self, caller: &dyn Caller, remote: SocketAddr) -> SysResult<()> {
         let network = &self.common.network;
-        let egress = network.egress().ok_or(Errno::ENETUNREACH)?;
+        let egress = network.egress_for(Transport::Tcp, remote)?;
         self.bind_for(caller, network.outward_source(remote.ip())?)?;
         self.identity.remote.set(Some(remote));
         self.state.set(State::Connecting);

@@ -10,6 +10,7 @@ use std::rc::{Rc, Weak};
 
 use host_sys::rustix::net::{RecvFlags, SendFlags, recv, send};
 use kernel_core::host_events::Watch;
+use kernel_core::supervisor::Transport;
 use kernel_core::timers::real_time;
 use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use linux_abi::{Errno, SysResult};
@@ -41,7 +42,7 @@ pub(super) struct HostDatagrams {
 
 impl UdpSocket {
     pub(super) fn send_outside(&self, to: SocketAddr, data: Vec<u8>) -> SysResult<()> {
-        let egress = self.common.network.egress().ok_or(Errno::ENETUNREACH)?;
+        let egress = self.common.network.egress_for(Transport::Udp, to)?;
         if egress.is_name_server(to) {
             let me = Weak::clone(&self.me);
             let reply: Reply<Vec<u8>> = Box::new(move |answer| {

@@ -1,0 +1,127 @@
+//! Looks on at the guest: records what it does and enforces rules about paths.
+//!
+//! There is a [`Supervision`] only if the specification asks for one of the two, so that nobody
+//! else pays for it. Every list has a bound, and what is beyond it is counted.
+
+mod denials;
+mod files;
+mod processes;
+mod rules;
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use kernel_core::supervisor::{FileEvent, ProcessEvent, Right, Supervisor, Transport};
+use kernel_core::timers;
+use kernel_files::FsContext;
+use linux_abi::{Errno, Pid, SysResult};
+use sandbox::{Activity, ConnectionTry};
+use sandbox_spec::{Recording, SandboxSpec};
+
+use denials::Denials;
+use files::Files;
+use processes::Processes;
+use rules::Rules;
+
+/// How many destinations are recorded.
+const MAX_CONNECTIONS: usize = 1_000;
+
+/// What looks on at one sandbox.
+pub struct Supervision {
+    rules: Rules,
+    recording: Recording,
+    records: RefCell<Records>,
+}
+
+#[derive(Default)]
+struct Records {
+    processes: Processes,
+    files: Files,
+    connections: Vec<ConnectionTry>,
+    more_connections: u64,
+    denials: Denials,
+}
+
+impl Supervision {
+    /// What looks on at this sandbox, if anything has to.
+    pub fn of(spec: &SandboxSpec, fs: &FsContext) -> Option<Rc<Self>> {
+        if spec.recording == Recording::Off && spec.rules.is_empty() {
+            return None;
+        }
+        let mut records = Records::default();
+        records.processes.begin(timers::now());
+        Some(Rc::new(Self {
+            rules: Rules::new(&spec.rules, fs),
+            recording: spec.recording,
+            records: RefCell::new(records),
+        }))
+    }
+
+    /// The program that was denied last, if any was.
+    pub fn denied_program(&self) -> Option<Vec<u8>> {
+        self.records.borrow().denials.last_program()
+    }
+
+    /// What the guest has done. Denials are told even if nothing else is recorded.
+    pub fn activity(&self) -> Activity {
+        let records = self.records.take();
+        let mut activity = Activity {
+            connections: records.connections,
+            more_connections: records.more_connections,
+            ..Activity::default()
+        };
+        records.processes.tell(&mut activity);
+        records.files.tell(&mut activity);
+        records.denials.tell(&mut activity);
+        activity
+    }
+}
+
+impl Supervisor for Supervision {
+    fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    fn check(&self, right: Right, path: &[u8]) -> SysResult<()> {
+        if self.rules.allows(right, path) {
+            return Ok(());
+        }
+        self.records.borrow_mut().denials.add(right, path);
+        Err(Errno::EACCES)
+    }
+
+    fn file(&self, path: &[u8], event: FileEvent<'_>) {
+        if self.recording == Recording::On {
+            self.records.borrow_mut().files.add(path, event);
+        }
+    }
+
+    fn process(&self, pid: Pid, event: ProcessEvent<'_>) {
+        if self.recording == Recording::On {
+            self.records.borrow_mut().processes.add(pid, event, timers::now());
+        }
+    }
+
+    fn unreachable(&self, transport: Transport, to: SocketAddr) {
+        let protocol = match transport {
+            Transport::Tcp => "tcp",
+            Transport::Udp => "udp",
+        };
+        let mut records = self.records.borrow_mut();
+        let same = |known: &&mut ConnectionTry| known.address == to && known.protocol == protocol;
+        if let Some(known) = records.connections.iter_mut().find(same) {
+            known.times += 1;
+        } else if records.connections.len() < MAX_CONNECTIONS {
+            let protocol = protocol.to_owned();
+            records.connections.push(ConnectionTry { protocol, address: to, times: 1 });
+        } else {
+            records.more_connections += 1;
+        }
+    }
+}
+
+/// Bytes of the guest's as text.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,74 @@
+//! Asks and tells the supervisor, if there is one, about files at their places.
+
+use kernel_core::supervisor::{self, FileEvent, Right};
+use linux_abi::SysResult;
+
+use crate::metadata::FileKind;
+use crate::mount::Location;
+
+/// Whether a kind of file holds something that could be kept from a guest. Devices, FIFOs and
+/// sockets are the sandbox's own.
+pub(crate) fn is_stored(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Regular | FileKind::Directory)
+}
+
+/// Fails if the caller may not do this with the file at `location`.
+pub fn check(location: &Location, right: Right) -> SysResult<()> {
+    let Some(supervisor) = supervisor::get() else { return Ok(()) };
+    match location.full_path() {
+        Some(path) => supervisor.check(right, &path),
+        // What has no path is the guest's own: a pipe, a memory file.
+        None => Ok(()),
+    }
+}
+
+/// Fails if the caller may not make, change or remove this name in a folder.
+pub(crate) fn check_name(folder: &Location, name: &[u8]) -> SysResult<()> {
+    let Some(supervisor) = supervisor::get() else { return Ok(()) };
+    folder.path_of_child(name).map_or(Ok(()), |path| supervisor.check(Right::Write, &path))
+}
+
+/// Something happened to the file at `location`.
+pub fn tell(location: &Location, event: FileEvent<'_>) {
+    if let Some(supervisor) = supervisor::get()
+        && let Some(path) = location.full_path()
+    {
+        supervisor.file(&path, event);
+    }
+}
+
+/// Something happened to a name in a folder.
+pub(crate) fn tell_name(folder: &Location, name: &[u8], event: FileEvent<'_>) {
+    if let Some(supervisor) = supervisor::get()
+        && let Some(path) = folder.path_of_child(name)
+    {
+        supervisor.file(&path, event);
+    }
+}
+
+/// A name in a folder has become another, maybe in another folder.
+pub(crate) fn tell_rename(old: (&Location, &[u8]), new: (&Location, &[u8]), replaces: bool) {
+    if let Some(supervisor) = supervisor::get()
+        && let Some(old) = old.0.path_of_child(old.1)
+        && let Some(new) = new.0.path_of_child(new.1)
+    {
+        supervisor.file(&old, FileEvent::MovedTo(&new, replaces));
+    }
+}
+
+/// A file was opened. What is no file and no folder has nothing that could be told of.
+pub(crate) fn tell_open(location: &Location, reads: bool, writes: bool) {
+    let kind = location.inode().map(|inode| inode.kind());
+    match kind {
+        Ok(FileKind::Directory) => tell(location, FileEvent::Listed),
+        Ok(FileKind::Regular) => {
+            if reads {
+                tell(location, FileEvent::Read);
+            }
+            if writes {
+                tell(location, FileEvent::Changed);
+            }
+        }
+        _ => {}
+    }
+}
