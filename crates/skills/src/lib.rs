@@ -6,7 +6,7 @@
 //! sandbox specification of it, and [`cases::Runner`] is the trait that a sandbox implements.
 //!
 //! Start reading at [`load()`] and [`Skill`]; then [`check()`] for the rules, [`deps`] for what a
-//! skill needs, [`policy`] for what it may do.
+//! skill needs, [`install`] for how it gets it, [`policy`] for what it may do.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod check;
 pub mod deps;
 mod finding;
 mod front_matter;
+pub mod install;
 mod load;
 mod pack;
 mod pattern;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::install::{ENVIRONMENT_FOLDER, NODE_FOLDER, PYTHON_FOLDER};
 use crate::policy::{self, Access, Ask, Consent, Layers, Network, Policy, ResourceLimits};
 use crate::script::{self, Interpreter, Script};
 use crate::skill::{FileKind, Skill};
@@ -92,8 +93,14 @@ pub struct RunOptions {
     pub host_env: BTreeMap<String, String>,
     /// A virtual environment of Python to use.
     pub venv: Option<PathBuf>,
+    /// The installation of Python that the virtual environment builds on, if it is not one of the
+    /// system's, which are seen anyway.
+    pub python_home: Option<PathBuf>,
     /// A `node_modules` folder to use.
     pub node_modules: Option<PathBuf>,
+    /// An environment that was made for the skill, as [`crate::install`] lays it out. What the
+    /// user names goes before it.
+    pub environment: Option<PathBuf>,
 }
 
 impl RunOptions {
@@ -106,8 +113,26 @@ impl RunOptions {
             consent: Consent::Withheld,
             host_env: BTreeMap::new(),
             venv: None,
+            python_home: None,
             node_modules: None,
+            environment: None,
         }
+    }
+
+    /// The virtual environment that is used: where it is on the host, and where inside.
+    fn python_environment(&self) -> Option<(PathBuf, String)> {
+        if let Some(venv) = &self.venv {
+            // A virtual environment holds its own path, so it must be seen where it is.
+            return Some((venv.clone(), venv.to_string_lossy().into_owned()));
+        }
+        let made = self.environment.as_ref()?.join(PYTHON_FOLDER);
+        made.is_dir().then(|| (made, format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}")))
+    }
+
+    /// The `node_modules` folder that is used.
+    fn node_folder(&self) -> Option<PathBuf> {
+        let made = || Some(self.environment.as_ref()?.join(NODE_FOLDER).join("node_modules"));
+        self.node_modules.clone().or_else(|| made().filter(|folder| folder.is_dir()))
     }
 }
 
@@ -273,7 +298,8 @@ fn commands(script: &Script, args: &[String], options: &RunOptions) -> Vec<Vec<S
     let guest_path = format!("{SKILL_FOLDER}/{}", script.path);
     let mut starts = script.interpreter.commands();
     // A virtual environment is found by name; an absolute path would pass it by.
-    let is_by_name = options.venv.is_some() && script.interpreter == Interpreter::Python;
+    let is_by_name =
+        options.python_environment().is_some() && script.interpreter == Interpreter::Python;
     // An absolute path in the `#!` line is tried first, as Linux would.
     if let Some(words) = &script.shebang
         && !is_by_name
@@ -316,12 +342,14 @@ fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMo
     });
     mounts.push(mount(None, HOME_FOLDER, MountKind::Empty));
     mounts.push(mount(None, "/tmp", MountKind::Empty));
-    if let Some(venv) = &options.venv {
-        // A virtual environment holds its own path, so it must be seen where it is.
-        mounts.push(mount(Some(venv.clone()), &venv.to_string_lossy(), MountKind::ReadOnly));
+    if let Some(home) = &options.python_home {
+        mounts.push(mount(Some(home.clone()), &home.to_string_lossy(), MountKind::ReadOnly));
     }
-    if let Some(modules) = &options.node_modules {
-        mounts.push(mount(Some(modules.clone()), NODE_MODULES, MountKind::ReadOnly));
+    if let Some((venv, target)) = options.python_environment() {
+        mounts.push(mount(Some(venv), &target, MountKind::ReadOnly));
+    }
+    if let Some(modules) = options.node_folder() {
+        mounts.push(mount(Some(modules), NODE_MODULES, MountKind::ReadOnly));
     }
     for allowed in &policy.mounts {
         let kind = match allowed.access {
@@ -352,9 +380,9 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
     if imports_from_root(skill) {
         env.insert("PYTHONPATH".to_owned(), SKILL_FOLDER.to_owned());
     }
-    if let Some(venv) = &options.venv {
-        env.insert("VIRTUAL_ENV".to_owned(), venv.to_string_lossy().into_owned());
-        env.insert("PATH".to_owned(), format!("{}/bin:{GUEST_PATH}", venv.to_string_lossy()));
+    if let Some((_, venv)) = options.python_environment() {
+        env.insert("PATH".to_owned(), format!("{venv}/bin:{GUEST_PATH}"));
+        env.insert("VIRTUAL_ENV".to_owned(), venv);
     }
     for name in &policy.env.pass {
         if let Some(value) = options.host_env.get(name) {

@@ -5,13 +5,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use skills::deps::{Presence, Status, assess, find_needs};
-use skills::printable;
+use skills::deps::{Needs, Presence, Status, assess, find_needs};
+use skills::{Skill, printable};
 
+use super::environment::{Environment, EnvironmentOptions};
 use super::inventory::Here;
 use super::problem;
+use super::scratch::Scratch;
 use crate::failure::Failure;
-use crate::output;
+use crate::signals::Signals;
+use crate::{backends, output};
 
 /// Options of `skill deps`.
 #[derive(Args)]
@@ -19,22 +22,25 @@ pub struct Options {
     /// The skill: a folder, its SKILL.md, or a `.skill` or `.zip` archive
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Look into this virtual environment of Python too
-    #[arg(long, value_name = "DIR")]
-    venv: Option<PathBuf>,
-    /// Look into this node_modules folder too
-    #[arg(long, value_name = "DIR")]
-    node_modules: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// What runs the sandbox of --install
+    #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
+    backend: String,
+    #[command(flatten)]
+    environment: EnvironmentOptions,
 }
 
 /// Prints the needs. Ends with 1 if something is missing that the skill cannot do without.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let signals = Signals::take_over()?;
+    let _scratch = Scratch::new()?;
     let skill = problem::load(&options.path)?;
     let needs = find_needs(&skill);
-    let here = Here::look(&skill, &needs, options.venv.as_deref(), options.node_modules.as_deref());
+    let backend = backends::choose(&options.backend)?;
+    let environment = options.environment.prepare(&skill, &*backend, &signals)?;
+    let here = look(&skill, &needs, &environment);
     let statuses = assess(&needs, &here);
     let is_complete = !statuses.iter().any(is_lacking);
     if options.json {
@@ -49,6 +55,22 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         output::print(&text(&statuses))?;
     }
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn look(skill: &Skill, needs: &Needs, environment: &Environment) -> Here {
+    let (python, node) = (environment.python_folder(), environment.node_folder());
+    Here::look(skill, needs, python.as_deref(), node.as_deref())
+}
+
+/// The packages that a skill cannot do without and that its runs do not find.
+pub fn lacking_packages(skill: &Skill, environment: &Environment) -> Vec<String> {
+    let mut needs = find_needs(skill);
+    needs.programs.clear();
+    if needs.is_empty() {
+        return Vec::new();
+    }
+    let here = look(skill, &needs, environment);
+    assess(&needs, &here).into_iter().filter(is_lacking).map(|status| status.name).collect()
 }
 
 fn is_lacking(status: &Status) -> bool {

@@ -2,20 +2,21 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use sandbox_spec::{SandboxSpec, Trace};
 use skills::policy::Consent;
-use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run};
+use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
 use super::aside::{Aside, Origin, counted, in_words};
 use super::changes::Change;
+use super::environment::{Environment, EnvironmentOptions};
 use super::permissions::{self, PermissionOptions, absolute};
 use super::report::{Fate, ReportTarget, RunReport};
 use super::scratch::Scratch;
-use super::{problem, runner};
+use super::{deps, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{explain, run_to_end};
@@ -52,15 +53,11 @@ pub struct Options {
     /// Print every system call, to standard error or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
-    /// Use this virtual environment of Python
-    #[arg(long, value_name = "DIR")]
-    venv: Option<PathBuf>,
-    /// Use this folder of Node packages
-    #[arg(long, value_name = "DIR")]
-    node_modules: Option<PathBuf>,
     /// What runs the sandbox
     #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
     backend: String,
+    #[command(flatten)]
+    environment: EnvironmentOptions,
     #[command(flatten)]
     permissions: PermissionOptions,
 }
@@ -72,10 +69,11 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
     signals.check()?;
-    let mut work = Work::of(options, &skill)?;
-    let plan = plan(options, &skill, &work.folder, &signals)?;
-    let spec = specification(options, &plan, &work)?;
     let backend = backends::choose(&options.backend)?;
+    let environment = options.environment.prepare(&skill, &*backend, &signals)?;
+    let mut work = Work::of(options, &skill)?;
+    let plan = plan(options, &skill, &work.folder, &environment, &signals)?;
+    let spec = specification(options, &plan, &work)?;
     // From here on what is written is removed only by a decision.
     if let Some(aside) = &mut work.aside {
         aside.keep();
@@ -93,12 +91,27 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(words) = explain(&report.end, &spec) {
         eprintln!("{words}");
     }
+    if report.end.exit_code() != 0 {
+        hint_at_packages(&skill, &environment, &options.path);
+    }
     let fate = work.settle(&changes, Decision::of(options), &signals)?;
     if let Some(target) = &options.report {
         let report = RunReport::new(&plan, &spec, &report, &changes, fate);
         report.write(target.as_ref())?;
     }
     Ok(report.end.exit_code().into())
+}
+
+/// A script that failed may have failed for want of packages: says which are not here.
+fn hint_at_packages(skill: &Skill, environment: &Environment, path: &Path) {
+    let lacking = deps::lacking_packages(skill, environment);
+    if !lacking.is_empty() {
+        let names = printable(&lacking.join(", "));
+        eprintln!(
+            "hint: not here: {names}; --install gets them (`belljar skill deps {}`)",
+            path.display()
+        );
+    }
 }
 
 /// The folder that the script works on.
@@ -199,14 +212,14 @@ fn plan(
     options: &Options,
     skill: &Skill,
     work: &WorkFolder,
+    environment: &Environment,
     signals: &Signals,
 ) -> Result<RunPlan, Failure> {
     let mut run_options = RunOptions::new(work.clone());
     run_options.flags = options.permissions.flags()?;
     run_options.user_policy = options.permissions.user_policy()?;
     run_options.host_env = permissions::host_environment();
-    run_options.venv = options.venv.as_deref().map(absolute).transpose()?;
-    run_options.node_modules = options.node_modules.as_deref().map(absolute).transpose()?;
+    environment.apply(&mut run_options);
     let make = |run_options: &RunOptions| {
         plan_run(skill, options.script.as_deref(), &[], run_options)
             .map_err(|error| problem::of_planning(&options.path, &error))

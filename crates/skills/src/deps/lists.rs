@@ -12,56 +12,82 @@ const NODE_BUILTIN: &str = include_str!("lists/node-builtin.txt");
 
 /// Imports whose distribution has another name. Sorted by import.
 const DISTRIBUTIONS: &[(&str, &str)] = &[
+    ("Bio", "biopython"),
     ("Crypto", "pycryptodome"),
     ("MySQLdb", "mysqlclient"),
+    ("OleFileIO_PL", "olefile"),
     ("OpenGL", "PyOpenGL"),
     ("OpenSSL", "pyOpenSSL"),
     ("PIL", "Pillow"),
     ("Xlib", "python-xlib"),
+    ("absl", "absl-py"),
     ("attr", "attrs"),
+    ("barcode", "python-barcode"),
+    ("binance", "python-binance"),
     ("bs4", "beautifulsoup4"),
     ("cairo", "pycairo"),
-    ("cv2", "opencv-python"),
+    ("camelot", "camelot-py"),
+    ("community", "python-louvain"),
+    ("cv2", "opencv-python-headless"),
     ("dateutil", "python-dateutil"),
     ("discord", "discord.py"),
+    ("dns", "dnspython"),
     ("docx", "python-docx"),
     ("dotenv", "python-dotenv"),
+    ("faiss", "faiss-cpu"),
     ("ffmpeg", "ffmpeg-python"),
     ("fitz", "PyMuPDF"),
     ("flask_cors", "Flask-Cors"),
-    ("gi", "PyGObject"),
+    ("fpdf", "fpdf2"),
     ("git", "GitPython"),
     ("github", "PyGithub"),
     ("googleapiclient", "google-api-python-client"),
     ("grpc", "grpcio"),
+    ("haystack", "haystack-ai"),
+    ("igraph", "python-igraph"),
     ("jose", "python-jose"),
     ("jwt", "PyJWT"),
     ("kafka", "kafka-python"),
     ("ldap", "python-ldap"),
     ("magic", "python-magic"),
     ("markdown", "Markdown"),
+    ("markdown_it", "markdown-it-py"),
+    ("mpl_finance", "mplfinance"),
     ("mpl_toolkits", "matplotlib"),
     ("multipart", "python-multipart"),
     ("nacl", "PyNaCl"),
+    ("nmap", "python-nmap"),
     ("odf", "odfpy"),
+    ("osgeo", "GDAL"),
+    ("pdfminer", "pdfminer.six"),
     ("pkg_resources", "setuptools"),
     ("pptx", "python-pptx"),
     ("psycopg2", "psycopg2-binary"),
     ("pylab", "matplotlib"),
     ("pymupdf", "PyMuPDF"),
     ("pythoncom", "pywin32"),
+    ("pywintypes", "pywin32"),
+    ("readability", "readability-lxml"),
+    ("rest_framework", "djangorestframework"),
+    ("ruamel", "ruamel.yaml"),
     ("serial", "pyserial"),
     ("skimage", "scikit-image"),
     ("sklearn", "scikit-learn"),
     ("slugify", "python-slugify"),
+    ("snappy", "python-snappy"),
     ("socks", "PySocks"),
     ("speech_recognition", "SpeechRecognition"),
     ("tabula", "tabula-py"),
     ("telegram", "python-telegram-bot"),
+    ("tlz", "toolz"),
+    ("umap", "umap-learn"),
     ("usb", "pyusb"),
     ("websocket", "websocket-client"),
+    ("win32api", "pywin32"),
+    ("win32clipboard", "pywin32"),
     ("win32com", "pywin32"),
     ("wx", "wxPython"),
+    ("xdg", "pyxdg"),
     ("yaml", "PyYAML"),
     ("zmq", "pyzmq"),
 ];
@@ -89,6 +115,20 @@ const STARTED_BY: &[(&str, &str)] = &[
     ("pypandoc", "pandoc"),
     ("pytesseract", "tesseract"),
     ("tabula-py", "java"),
+];
+
+/// Modules that come with a system package and that no registry has, or has under that name
+/// something else. Sorted.
+const SYSTEM_MODULES: &[(&str, &str)] = &[
+    ("_apt_pkg", "python3-apt"),
+    ("apt", "python3-apt"),
+    ("apt_pkg", "python3-apt"),
+    ("bpy", "blender"),
+    ("dbus", "python3-dbus"),
+    ("gi", "python3-gi"),
+    ("rpm", "python3-rpm"),
+    ("uno", "python3-uno"),
+    ("unohelper", "python3-uno"),
 ];
 
 /// Programs and the package of Debian that holds them. Sorted by program.
@@ -204,6 +244,11 @@ pub(super) fn package_of(program: &str) -> Option<&'static str> {
     look_up(PACKAGES, program).filter(|package| !package.is_empty())
 }
 
+/// The package of Debian that holds a module which no registry has.
+pub(super) fn package_of_module(module: &str) -> Option<&'static str> {
+    look_up(SYSTEM_MODULES, module)
+}
+
 /// The program that a distribution starts.
 pub(super) fn program_of_distribution(name: &str) -> Option<&'static str> {
     look_up(STARTED_BY, &normal_distribution(name))
@@ -240,7 +285,7 @@ mod tests {
         for list in [PYTHON_STDLIB, NODE_BUILTIN, ALWAYS_THERE] {
             assert!(list.split_whitespace().is_sorted());
         }
-        for list in [DISTRIBUTIONS, NAMESPACED, PACKAGES, STARTED_BY] {
+        for list in [DISTRIBUTIONS, NAMESPACED, PACKAGES, STARTED_BY, SYSTEM_MODULES] {
             assert!(list.is_sorted_by(|a, b| a.0 < b.0));
         }
     }

@@ -229,6 +229,11 @@ pub(crate) fn python_files(skill: &Skill) -> Vec<(&FileEntry, String)> {
         .collect()
 }
 
+/// Whether a module of Python comes with a system package only.
+pub(crate) fn is_system_module(name: &str) -> bool {
+    lists::package_of_module(name).is_some()
+}
+
 /// Whether a Python text does something at its top, beyond definitions and imports.
 pub(crate) fn does_something_in_python(text: &str) -> bool {
     python::does_something(text)

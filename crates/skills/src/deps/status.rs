@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::lists::package_of;
+use super::lists::{package_of, package_of_module};
 use super::{Need, Needs};
 use crate::cases::find_program;
 
@@ -80,13 +80,15 @@ pub fn assess(needs: &Needs, inventory: &dyn Inventory) -> Vec<Status> {
     for need in &needs.python {
         let import = need.imports.first().map_or(need.name.as_str(), String::as_str);
         let asked = need.requirement.as_deref().unwrap_or(&need.name);
-        let advice = format!("make a virtual environment with `{asked}` and name it with --venv");
+        let advice = match package_of_module(&need.name) {
+            Some(package) => format!("install the system package `{package}`"),
+            None => format!("--install gets `{asked}`, or name an environment with --venv"),
+        };
         all.push(status("python", need, inventory.python_module(import), advice));
     }
     for need in &needs.node {
         let asked = need.requirement.as_deref().unwrap_or(&need.name);
-        let advice =
-            format!("make a node_modules folder with `{asked}` and name it with --node-modules");
+        let advice = format!("--install gets `{asked}`, or name a folder with --node-modules");
         all.push(status("node", need, inventory.node_package(&need.name), advice));
     }
     for need in &needs.programs {

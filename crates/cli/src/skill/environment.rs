@@ -1,0 +1,228 @@
+//! What a skill's packages come from: folders that the user names, or an environment in the cache
+//! that was made for exactly these requirements.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use clap::Args;
+use sandbox::Backend;
+use skills::deps::{Needs, find_needs};
+use skills::install::{Requirements, key_name};
+use skills::{GUEST_PATH, RunOptions, Skill, printable};
+
+use super::environment_cache::{Cache, Slot};
+use super::installer::Installation;
+use super::permissions::absolute;
+use super::registry::interpreter_version;
+use crate::failure::Failure;
+use crate::signals::Signals;
+
+/// Options that say where packages come from.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Packages")]
+pub struct EnvironmentOptions {
+    /// Get the packages that are missing: in a sandbox that reaches only the package registry,
+    /// into a cache of Belljar's own
+    #[arg(long)]
+    pub install: bool,
+    /// Let --install reach this host too, for a registry that keeps its files elsewhere
+    #[arg(long, value_name = "HOST[:PORT]", requires = "install")]
+    pub registry_host: Vec<String>,
+    /// Use this virtual environment of Python
+    #[arg(long, value_name = "DIR")]
+    pub venv: Option<PathBuf>,
+    /// Use this folder of Node packages
+    #[arg(long, value_name = "DIR")]
+    pub node_modules: Option<PathBuf>,
+}
+
+/// Where a run's packages are, on the host.
+#[derive(Debug, Default)]
+pub struct Environment {
+    venv: Option<PathBuf>,
+    python_home: Option<PathBuf>,
+    node_modules: Option<PathBuf>,
+    made: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Puts it into the options of a run.
+    pub fn apply(&self, options: &mut RunOptions) {
+        options.venv.clone_from(&self.venv);
+        options.python_home.clone_from(&self.python_home);
+        options.node_modules.clone_from(&self.node_modules);
+        options.environment.clone_from(&self.made);
+    }
+
+    /// The virtual environment, as the host sees it.
+    pub fn python_folder(&self) -> Option<PathBuf> {
+        let made = || Some(self.made.as_ref()?.join(skills::install::PYTHON_FOLDER));
+        self.venv.clone().or_else(|| made().filter(|folder| folder.is_dir()))
+    }
+
+    /// The folder of Node packages, as the host sees it.
+    pub fn node_folder(&self) -> Option<PathBuf> {
+        let node = skills::install::NODE_FOLDER;
+        let made = || Some(self.made.as_ref()?.join(node).join("node_modules"));
+        self.node_modules.clone().or_else(|| made().filter(|folder| folder.is_dir()))
+    }
+}
+
+impl EnvironmentOptions {
+    /// Finds the environment for a skill, and makes it if that is asked for.
+    pub fn prepare(
+        &self,
+        skill: &Skill,
+        backend: &dyn Backend,
+        signals: &Signals,
+    ) -> Result<Environment, Failure> {
+        let mut environment = Environment::default();
+        if let Some(venv) = &self.venv {
+            let venv = without_dots(&absolute(venv)?);
+            environment.python_home = python_home(&venv)?;
+            environment.venv = Some(venv);
+        }
+        if let Some(folder) = &self.node_modules {
+            environment.node_modules = Some(node_modules(&absolute(folder)?)?);
+        }
+        environment.made = self.made(skill, backend, signals)?;
+        Ok(environment)
+    }
+
+    /// The environment in the cache. One that is there is used also without `--install`.
+    fn made(
+        &self,
+        skill: &Skill,
+        backend: &dyn Backend,
+        signals: &Signals,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let cache = match Cache::open() {
+            Err(failure) if self.install => return Err(failure),
+            Err(_) => return Ok(None),
+            Ok(cache) if !self.install && cache.is_empty() => return Ok(None),
+            Ok(cache) => cache,
+        };
+        let needs = self.needs(skill);
+        let requirements = match Requirements::of(&needs) {
+            Ok(requirements) => requirements,
+            Err(_) if !self.install => return Ok(None),
+            Err(error) => {
+                return Err(Failure::new(printable(&error.to_string()))
+                    .hint("make an environment yourself, and name it with --venv or --node-modules")
+                    .code(Failure::CANNOT_START));
+            }
+        };
+        if requirements.is_empty() {
+            if self.install {
+                eprintln!("nothing to install: the skill needs no packages");
+            }
+            return Ok(None);
+        }
+        let key = requirements.key_text(&interpreters(&requirements)?);
+        match cache.look_up(&key_name(&key), &key)? {
+            Slot::Made(path) => Ok(Some(path)),
+            Slot::Free(_) if !self.install => Ok(None),
+            Slot::Free(name) => {
+                let lock = cache.lock(&name, signals)?;
+                // Somebody else may have made it while we waited.
+                if let Slot::Made(path) = cache.look_up(&key_name(&key), &key)? {
+                    return Ok(Some(path));
+                }
+                let making = lock.start(&key)?;
+                let installation = Installation {
+                    requirements: &requirements,
+                    needs: &needs,
+                    folder: making.path(),
+                    extra_hosts: &self.registry_host,
+                    backend,
+                    signals,
+                };
+                installation.run()?;
+                making.finish().map(Some)
+            }
+        }
+    }
+
+    /// What is not in a folder that the user named.
+    fn needs(&self, skill: &Skill) -> Needs {
+        let mut needs = find_needs(skill);
+        if self.venv.is_some() {
+            needs.python.clear();
+        }
+        if self.node_modules.is_some() {
+            needs.node.clear();
+        }
+        needs
+    }
+}
+
+/// The interpreters that the environment is for, with their versions.
+fn interpreters(requirements: &Requirements) -> Result<BTreeMap<String, String>, Failure> {
+    let mut versions = BTreeMap::new();
+    let kinds =
+        [("python3", requirements.python.is_empty()), ("node", requirements.node.is_empty())];
+    for (name, is_unused) in kinds {
+        if is_unused {
+            continue;
+        }
+        let version = interpreter_version(name).ok_or_else(|| {
+            Failure::new(format!("there is no `{name}` to install packages for"))
+                .hint(format!("install `{name}` to one of {GUEST_PATH}"))
+                .code(Failure::CANNOT_START)
+        })?;
+        versions.insert(name.to_owned(), version);
+    }
+    Ok(versions)
+}
+
+/// A path without `..`, because the folders that it leads through are not there inside. Links stay
+/// where that is the same folder: programs in a virtual environment hold the path it was made by.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            other => clean.push(other),
+        }
+    }
+    match (path.canonicalize(), clean.canonicalize()) {
+        (Ok(meant), Ok(found)) if meant != found => meant,
+        _ => clean,
+    }
+}
+
+/// The installation that a virtual environment builds on, if sandboxes do not show it anyway.
+fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
+    let refused = |why: &str| {
+        Failure::new(format!("--venv: {} {why}", venv.display()))
+            .hint("make one with `python3 -m venv DIR`, or use --install")
+            .code(Failure::CANNOT_START)
+    };
+    let text = std::fs::read_to_string(venv.join("pyvenv.cfg"))
+        .map_err(|_| refused("is no virtual environment: it has no pyvenv.cfg"))?;
+    if !venv.join("bin/python3").exists() {
+        return Err(refused("has no interpreter any more: bin/python3 leads nowhere"));
+    }
+    let home = text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == "home").then(|| PathBuf::from(value.trim()))
+    });
+    let top = home.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let is_shown =
+        |top: &Path| top == "/" || ["/usr", "/opt"].iter().any(|shown| top.starts_with(shown));
+    Ok(top.filter(|top| !is_shown(top) && top.is_dir()))
+}
+
+/// The folder itself, also when the one above it was named.
+fn node_modules(folder: &Path) -> Result<PathBuf, Failure> {
+    let inner = folder.join("node_modules");
+    match (inner.is_dir(), folder.is_dir()) {
+        (true, _) => Ok(inner),
+        (false, true) => Ok(folder.to_path_buf()),
+        (false, false) => {
+            Err(Failure::new(format!("--node-modules: {} is no folder", folder.display()))
+                .hint("make one with `npm install`, or use --install")
+                .code(Failure::CANNOT_START))
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Makes an environment in a sandbox that reaches the package registry and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sandbox::{Backend, End, Streams};
+use sandbox_spec::{
+    AllowRule, ByteSize, Limits, Mount, MountAccess, NetworkPolicy, Ownership, SandboxSpec,
+};
+use skills::deps::{Need, Needs};
+use skills::install::{
+    DEFAULT_INDEX_PROBE, ENVIRONMENT_FOLDER, Installer, NODE_FOLDER, PYTHON_FOLDER, Requirements,
+    Source, explain,
+};
+use skills::printable;
+
+use super::environment_cache;
+use super::progress::Progress;
+use super::registry::{node_source, python_source};
+use crate::failure::Failure;
+use crate::signals::Signals;
+
+/// The folder for what the installers need only while they run.
+const TEMPORARY: &str = "tmp";
+/// How long one step may take.
+const MAX_TIME: Duration = Duration::from_secs(30 * 60);
+/// How much memory one step may use.
+const MAX_MEMORY_MIB: u32 = 4096;
+/// How many processes and threads one step may have.
+const MAX_PROCESSES: u32 = 512;
+/// How much one step may print.
+const MAX_OUTPUT_MIB: u32 = 64;
+
+/// Everything that an installation is made of.
+pub struct Installation<'a> {
+    /// What is installed.
+    pub requirements: &'a Requirements,
+    /// Why, to tell the user.
+    pub needs: &'a Needs,
+    /// The host's folder that becomes the environment.
+    pub folder: &'a Path,
+    /// Hosts that the user allows besides the registry's.
+    pub extra_hosts: &'a [String],
+    /// What runs the sandboxes.
+    pub backend: &'a dyn Backend,
+    /// Signals to us, which end the installation.
+    pub signals: &'a Signals,
+}
+
+impl Installation<'_> {
+    /// Makes the environment.
+    pub fn run(&self) -> Result<(), Failure> {
+        let started = Instant::now();
+        for folder in [TEMPORARY, NODE_FOLDER] {
+            self.make_folder(folder)?;
+        }
+        if !self.requirements.python.is_empty() {
+            self.python()?;
+        }
+        if !self.requirements.node.is_empty() {
+            self.node()?;
+        }
+        let temporary = self.folder.join(TEMPORARY);
+        environment_cache::remove(&temporary).map_err(|error| {
+            Failure::new(format!("cannot remove {}: {error}", temporary.display()))
+        })?;
+        eprintln!("installed after {} s", started.elapsed().as_secs());
+        Ok(())
+    }
+
+    fn python(&self) -> Result<(), Failure> {
+        self.step(Installer::Venv, self.requirements.venv_command(), &Source::default())?;
+        let python = format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}/bin/python");
+        let probe = [&python, "-c", DEFAULT_INDEX_PROBE].map(str::to_owned).to_vec();
+        let index = self.step(Installer::Venv, probe, &Source::default())?;
+        let source = self.widened(python_source(&index));
+        self.announce("Python", &self.needs.python, &source);
+        self.step(Installer::Pip, self.requirements.pip_command(), &source).map(drop)
+    }
+
+    fn node(&self) -> Result<(), Failure> {
+        let file = self.folder.join(NODE_FOLDER).join("package.json");
+        std::fs::write(&file, self.requirements.package_json())
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
+        let source = self.widened(node_source());
+        self.announce("Node", &self.needs.node, &source);
+        self.step(Installer::Npm, self.requirements.npm_command(), &source).map(drop)
+    }
+
+    fn make_folder(&self, name: &str) -> Result<(), Failure> {
+        let folder = self.folder.join(name);
+        std::fs::create_dir(&folder)
+            .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))
+    }
+
+    fn widened(&self, mut source: Source) -> Source {
+        if !source.hosts.is_empty() {
+            source.hosts.extend(self.extra_hosts.iter().cloned());
+        }
+        source
+    }
+
+    /// Says what is about to be installed, why, and from where.
+    fn announce(&self, kind: &str, needs: &[Need], source: &Source) {
+        eprintln!("installing packages of {kind} in a sandbox that reaches {}:", reached(source));
+        for need in needs.iter().filter(|need| !need.is_optional) {
+            let asked = printable(need.requirement.as_deref().unwrap_or(&need.name));
+            match need.seen.first() {
+                Some(seen) => eprintln!("  {asked}  for {}:{}", printable(&seen.file), seen.line),
+                None => eprintln!("  {asked}"),
+            }
+        }
+    }
+
+    /// Runs one command inside, and returns what it printed.
+    fn step(
+        &self,
+        installer: Installer,
+        command: Vec<String>,
+        source: &Source,
+    ) -> Result<String, Failure> {
+        self.signals.check()?;
+        let spec = self.specification(installer, command, source)?;
+        let (output, output_end) = std::io::pipe()
+            .map_err(|error| Failure::new(format!("cannot make a pipe: {error}")))?;
+        let errors_end = output_end.try_clone().ok();
+        let streams = Streams {
+            input: std::fs::File::open("/dev/null").ok().map(Into::into),
+            output: Some(output_end.into()),
+            errors: errors_end.map(Into::into),
+        };
+        let mut running = self.backend.start(&spec, streams)?;
+        let (report, text) = std::thread::scope(|scope| {
+            let printed = scope.spawn(move || Progress::new(installer).follow(output));
+            let report = self.signals.while_running(running.control(), || running.wait());
+            // Nothing of the sandbox holds the pipe open any more.
+            drop(running);
+            (report, printed.join().unwrap_or_default())
+        });
+        let end = report??.end;
+        self.signals.check()?;
+        if matches!(end, End::Exited { code: 0 }) {
+            return Ok(text);
+        }
+        eprint!("{}", last_lines(&text));
+        if !matches!(end, End::Exited { .. })
+            && let Some(words) = crate::launch::explain(&end, &spec)
+        {
+            eprintln!("{words}");
+        }
+        let trouble = explain(installer, &text, &reached(source));
+        Err(Failure::new(trouble.what).hint(trouble.hint).code(Failure::CANNOT_START))
+    }
+
+    fn specification(
+        &self,
+        installer: Installer,
+        command: Vec<String>,
+        source: &Source,
+    ) -> Result<SandboxSpec, Failure> {
+        let mut spec = SandboxSpec::new(command);
+        let folder = if installer == Installer::Npm { NODE_FOLDER } else { TEMPORARY };
+        spec.working_directory = Path::new(ENVIRONMENT_FOLDER).join(folder);
+        let temporary = format!("{ENVIRONMENT_FOLDER}/{TEMPORARY}");
+        let own = [("TMPDIR", temporary.clone()), ("npm_config_cache", format!("{temporary}/npm"))];
+        let own = own.into_iter().map(|(name, value)| (name.into(), value.into()));
+        spec.environment.extend(own);
+        let told = source.env.iter().map(|(name, value)| (name.into(), value.into()));
+        spec.environment.extend(told);
+        let mount = |source: &Path, target: &Path, access| Mount {
+            source: source.to_path_buf(),
+            destination: target.to_path_buf(),
+            access,
+            ownership: Ownership::default(),
+            upper: None,
+        };
+        let top = Path::new(ENVIRONMENT_FOLDER);
+        spec.mounts.push(mount(self.folder, top, MountAccess::ReadWrite));
+        let read = source.paths.iter().map(|path| mount(path, path, MountAccess::ReadOnly));
+        spec.mounts.extend(read);
+        spec.limits = Limits {
+            timeout: Some(MAX_TIME),
+            memory: Some(ByteSize::from_mib(MAX_MEMORY_MIB)),
+            processes: Some(MAX_PROCESSES),
+            output: Some(ByteSize::from_mib(MAX_OUTPUT_MIB)),
+            ..Limits::default()
+        };
+        spec.network = network(&source.hosts)?;
+        Ok(spec)
+    }
+}
+
+fn network(hosts: &BTreeSet<String>) -> Result<NetworkPolicy, Failure> {
+    if hosts.is_empty() {
+        return Ok(NetworkPolicy::Loopback);
+    }
+    let rules: Result<Vec<AllowRule>, _> = hosts.iter().map(|host| host.parse()).collect();
+    rules.map(NetworkPolicy::Allow).map_err(|error| {
+        Failure::new(format!("the package registry: {error}"))
+            .hint("look at what pip and npm are configured for")
+            .code(Failure::CANNOT_START)
+    })
+}
+
+/// What a source lets out, in words.
+fn reached(source: &Source) -> String {
+    if source.hosts.is_empty() {
+        return "no network at all".to_owned();
+    }
+    printable(&source.hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+}
+
+/// The end of an installer's words, which says why it failed.
+fn last_lines(text: &str) -> String {
+    const SHOWN: usize = 20;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let start = lines.len().saturating_sub(SHOWN);
+    lines.iter().skip(start).map(|line| format!("  | {}\n", printable(line))).collect()
+}

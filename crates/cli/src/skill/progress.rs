@@ -1,0 +1,67 @@
+//! Shows how an installation goes on, without showing everything.
+
+use std::io::{BufRead, BufReader, IsTerminal, PipeReader, Read, Write};
+
+use skills::install::Installer;
+use skills::printable;
+
+/// How much of the output is kept to explain a failure.
+const MAX_KEPT_BYTES: usize = 256 * 1024;
+/// How long a line may be.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+/// How much of a line is shown.
+const MAX_SHOWN_CHARS: usize = 76;
+/// The lines of installers that say how far they are.
+const TELLING: [&str; 6] =
+    ["Collecting ", "Downloading ", "Building ", "Installing ", "added ", "Looking in links"];
+
+/// Follows one installer.
+pub struct Progress {
+    is_told: bool,
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// For one installer. Making an empty environment is too short to tell of.
+    pub fn new(installer: Installer) -> Self {
+        Self { is_told: installer != Installer::Venv, is_terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Reads to the end, shows what tells something, and returns the end of what was read.
+    pub fn follow(&self, from: PipeReader) -> String {
+        let mut from = BufReader::new(from);
+        let mut kept = String::new();
+        loop {
+            let mut line = Vec::new();
+            // An error is the end, as for any reader of a pipe.
+            match from.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+            let line = String::from_utf8_lossy(&line);
+            self.show(line.trim());
+            kept.push_str(&line);
+            if kept.len() > 2 * MAX_KEPT_BYTES {
+                let cut = kept.ceil_char_boundary(kept.len() - MAX_KEPT_BYTES);
+                kept.drain(..cut);
+            }
+        }
+        if self.is_told && self.is_terminal {
+            eprint!("\r\x1b[K");
+        }
+        kept
+    }
+
+    fn show(&self, line: &str) {
+        if !self.is_told || !TELLING.iter().any(|start| line.starts_with(start)) {
+            return;
+        }
+        let shown: String = printable(line).chars().take(MAX_SHOWN_CHARS).collect();
+        if self.is_terminal {
+            eprint!("\r\x1b[K  {shown}");
+            let _ = std::io::stderr().flush();
+        } else {
+            eprintln!("  {shown}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Where npm takes packages from, out of its own configuration.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::source::{Source, host_of};
+
+/// Options of npm that say where packages come from and how they are fetched.
+const PASSED_ON: [&str; 8] = [
+    "cafile",
+    "fetch-retries",
+    "fetch-timeout",
+    "https-proxy",
+    "noproxy",
+    "proxy",
+    "registry",
+    "strict-ssl",
+];
+
+/// Reads what `npm config list --json` printed, and the lines of npm's configuration files, in
+/// which the keys to private registries are: npm does not print those.
+pub fn npm_source(config: &str, files: &str, host_env: &BTreeMap<String, String>) -> Source {
+    let mut source = Source::default();
+    for file in ["userconfig", "globalconfig"] {
+        source.env.insert(format!("npm_config_{file}"), "/dev/null".to_owned());
+    }
+    let Ok(Value::Object(options)) = serde_json::from_str::<Value>(config) else { return source };
+    for (name, value) in &options {
+        let is_registry = name.starts_with('@') && name.ends_with(":registry");
+        if !is_registry && !PASSED_ON.contains(&name.as_str()) {
+            continue;
+        }
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Bool(_) | Value::Number(_) => value.to_string(),
+            Value::Array(items) => {
+                items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+            }
+            Value::Null | Value::Object(_) => continue,
+        };
+        if text.is_empty() {
+            continue;
+        }
+        if is_registry || matches!(name.as_str(), "registry" | "proxy" | "https-proxy" | "cafile") {
+            source.add_address(&text);
+        }
+        source.env.insert(format!("npm_config_{name}"), text);
+    }
+    source.env.extend(keys(files, &source, host_env));
+    source
+}
+
+/// Lines such as `//HOST/:_authToken=KEY` for the hosts that are reached anyway.
+fn keys(
+    files: &str,
+    source: &Source,
+    host_env: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    for line in files.lines().map(str::trim).filter(|line| line.starts_with("//")) {
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let (name, value) = (name.trim(), value.trim().trim_matches('"'));
+        let is_reached = ["https:", "http:"].iter().any(|scheme| {
+            host_of(&format!("{scheme}{}", name.split("/:").next().unwrap_or(name)))
+                .is_some_and(|host| source.hosts.contains(&host))
+        });
+        if is_reached {
+            keys.insert(format!("npm_config_{name}"), expanded(value, host_env));
+        }
+    }
+    keys
+}
+
+/// A value with every `${NAME}` replaced by the host's variable.
+fn expanded(value: &str, host_env: &BTreeMap<String, String>) -> String {
+    let mut text = value.to_owned();
+    for (name, replacement) in host_env {
+        text = text.replace(&format!("${{{name}}}"), replacement);
+    }
+    text
+}
