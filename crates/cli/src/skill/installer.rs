@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use sandbox::{Backend, End, Streams};
 use sandbox_spec::{
-    AllowRule, ByteSize, Limits, Mount, MountAccess, NetworkPolicy, Ownership, SandboxSpec,
+    ByteSize, EgressRules, HostRule, Limits, Mount, MountAccess, NetworkPolicy, Ownership,
+    SandboxSpec,
 };
 use skills::deps::{Need, Needs};
 use skills::install::{
@@ -195,8 +196,8 @@ fn network(hosts: &BTreeSet<String>) -> Result<NetworkPolicy, Failure> {
     if hosts.is_empty() {
         return Ok(NetworkPolicy::Loopback);
     }
-    let rules: Result<Vec<AllowRule>, _> = hosts.iter().map(|host| host.parse()).collect();
-    rules.map(NetworkPolicy::Allow).map_err(|error| {
+    let rules: Result<Vec<HostRule>, _> = hosts.iter().map(|host| host.parse()).collect();
+    rules.map(|rules| NetworkPolicy::Allow(EgressRules::allowing(rules))).map_err(|error| {
         Failure::new(format!("the package registry: {error}"))
             .hint("look at what pip and npm are configured for")
             .code(Failure::CANNOT_START)
