@@ -130,6 +130,8 @@ impl Sandbox {
         };
         let kernel = Kernel::new(options, host_events).map_err(kernel_step("make the kernel"))?;
         let engine = new_engine(&kernel, tracer(spec)?)?;
+        // From here on files are made for the guest, whose own mask the kernel has applied.
+        rustix::process::umask(rustix::fs::Mode::empty());
         let results = Results::open(spec, tree::build(spec, &kernel)?)?;
         let fs = results.context();
         let supervision = Supervision::of(spec, &fs);

@@ -11,7 +11,7 @@ use linux_abi::files::{OpenFlags, ioctl};
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::Inode;
-use crate::notify::{IS_DIRECTORY, Watchers, count_watch};
+use crate::notify::{Event, IS_DIRECTORY, Watcher, Watchers};
 use crate::open_file::{FileOps, Ioctl, OpenFile};
 
 /// How many events wait before they are lost (Linux: `fs.inotify.max_queued_events`).
@@ -22,7 +22,6 @@ const MAX_WATCHES: usize = 65_536;
 const Q_OVERFLOW: u32 = 0x4000;
 const IGNORED: u32 = 0x8000;
 const ALL_EVENTS: u32 = 0xfff;
-const DELETE_SELF: u32 = 0x400;
 const ONESHOT: u32 = 0x8000_0000;
 const MASK_ADD: u32 = 0x2000_0000;
 const MASK_CREATE: u32 = 0x1000_0000;
@@ -96,7 +95,8 @@ impl Inotify {
     pub fn add(&self, inode: &Rc<dyn Inode>, mask: u32) -> SysResult<i32> {
         let mut state = self.state.borrow_mut();
         let wanted = mask & (ALL_EVENTS | ONESHOT);
-        let known = self.find(inode);
+        let this: Weak<dyn Watcher> = self.this.clone();
+        let known = Watchers::find(&**inode, &this);
         if let Some((number, watch)) =
             known.and_then(|number| Some((number, state.watches.get_mut(&number)?)))
         {
@@ -112,17 +112,8 @@ impl Inotify {
         state.last_watch = state.last_watch.checked_add(1).ok_or(Errno::ENOSPC)?;
         let number = state.last_watch;
         state.watches.insert(number, Watch { inode: Rc::clone(inode), mask: wanted });
-        let watchers = inode.attachments().get_or_attach(Watchers::default);
-        watchers.list.borrow_mut().push((self.this.clone(), number));
-        count_watch(1);
+        Watchers::add(&**inode, this, number);
         Ok(number)
-    }
-
-    /// The number of this instance's watch of a file.
-    fn find(&self, inode: &Rc<dyn Inode>) -> Option<i32> {
-        let watchers = inode.attachments().get::<Watchers>()?;
-        let list = watchers.list.borrow();
-        list.iter().find(|(inotify, _)| inotify.ptr_eq(&self.this)).map(|(_, number)| *number)
     }
 
     /// Ends a watch; `EINVAL` if there is none of this number.
@@ -134,39 +125,9 @@ impl Inotify {
 
     fn forget(&self, number: i32) -> SysResult<()> {
         let watch = self.state.borrow_mut().watches.remove(&number).ok_or(Errno::EINVAL)?;
-        let attachments = watch.inode.attachments();
-        if let Some(watchers) = attachments.get::<Watchers>() {
-            let mut list = watchers.list.borrow_mut();
-            list.retain(|(inotify, other)| *other != number || !inotify.ptr_eq(&self.this));
-            let is_last = list.is_empty();
-            drop(list);
-            if is_last {
-                attachments.remove::<Watchers>();
-            }
-        }
-        count_watch(-1);
+        let this: Weak<dyn Watcher> = self.this.clone();
+        Watchers::remove(&*watch.inode, &this, number);
         Ok(())
-    }
-
-    /// Something happened to the file of a watch.
-    pub(crate) fn happened(
-        &self,
-        number: i32,
-        event: u32,
-        directory: u32,
-        cookie: u32,
-        name: &[u8],
-    ) {
-        let mask = self.state.borrow().watches.get(&number).map(|watch| watch.mask);
-        let Some(mask) = mask else { return };
-        if mask & event != 0 {
-            let mask = event | (directory & IS_DIRECTORY);
-            self.push(Record { watch: number, mask, cookie, name: name.into() });
-        }
-        if event == DELETE_SELF || (mask & event != 0 && mask & ONESHOT != 0) {
-            // The watch is known: it was found above.
-            let _ = self.remove(number);
-        }
     }
 
     fn push(&self, record: Record) {
@@ -184,6 +145,22 @@ impl Inotify {
         state.events.push_back(record);
         drop(state);
         self.queue.wake(PollEvents::READABLE);
+    }
+}
+
+impl Watcher for Inotify {
+    fn happened(&self, number: i32, event: Event, directory: u32, name: &[u8]) {
+        let mask = self.state.borrow().watches.get(&number).map(|watch| watch.mask);
+        let Some(mask) = mask else { return };
+        let is_wanted = mask & event.mask() != 0;
+        if is_wanted {
+            let mask = event.mask() | (directory & IS_DIRECTORY);
+            self.push(Record { watch: number, mask, cookie: event.cookie(), name: name.into() });
+        }
+        if event == Event::DeleteSelf || (is_wanted && mask & ONESHOT != 0) {
+            // The watch is known: it was found above.
+            let _ = self.remove(number);
+        }
     }
 }
 

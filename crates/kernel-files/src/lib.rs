@@ -19,6 +19,7 @@ pub mod descriptors;
 pub mod devfs;
 pub mod device_numbers;
 pub mod directory_file;
+pub mod dnotify;
 pub mod fs_context;
 pub mod host_stream;
 pub mod hostfs;

@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 
 use crate::inode::Inode;
-use crate::inotify::Inotify;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::open_file::OpenFile;
@@ -52,7 +51,8 @@ impl Event {
         }
     }
 
-    const fn cookie(self) -> u32 {
+    /// What ties it to another event of the same `rename`.
+    pub(crate) const fn cookie(self) -> u32 {
         match self {
             Self::MovedFrom(cookie) | Self::MovedTo(cookie) => cookie,
             _ => 0,
@@ -60,19 +60,51 @@ impl Event {
     }
 }
 
-/// Those who watch an inode; hangs on it.
+/// One who watches inodes.
+pub(crate) trait Watcher {
+    /// Something happened to the inode of watch `number`, or to `name` in it.
+    fn happened(&self, number: i32, event: Event, directory: u32, name: &[u8]);
+}
+
+/// Those who watch an inode, with the numbers of their watches; hangs on it.
 #[derive(Default)]
 pub(crate) struct Watchers {
-    pub(crate) list: RefCell<Vec<(Weak<Inotify>, i32)>>,
+    list: RefCell<Vec<(Weak<dyn Watcher>, i32)>>,
+}
+
+impl Watchers {
+    /// `watcher` watches `inode` from now on.
+    pub(crate) fn add(inode: &dyn Inode, watcher: Weak<dyn Watcher>, number: i32) {
+        let watchers = inode.attachments().get_or_attach(Self::default);
+        watchers.list.borrow_mut().push((watcher, number));
+        N_WATCHES.set(N_WATCHES.get().saturating_add(1));
+    }
+
+    /// Ends a watch that was added.
+    pub(crate) fn remove(inode: &dyn Inode, watcher: &Weak<dyn Watcher>, number: i32) {
+        N_WATCHES.set(N_WATCHES.get().saturating_sub(1));
+        let attachments = inode.attachments();
+        let Some(watchers) = attachments.get::<Self>() else { return };
+        let mut list = watchers.list.borrow_mut();
+        list.retain(|(other, its)| *its != number || !other.ptr_eq(watcher));
+        let is_last = list.is_empty();
+        drop(list);
+        if is_last {
+            attachments.remove::<Self>();
+        }
+    }
+
+    /// The number of a watcher's watch of `inode`.
+    pub(crate) fn find(inode: &dyn Inode, watcher: &Weak<dyn Watcher>) -> Option<i32> {
+        let watchers = inode.attachments().get::<Self>()?;
+        let list = watchers.list.borrow();
+        list.iter().find(|(other, _)| other.ptr_eq(watcher)).map(|(_, number)| *number)
+    }
 }
 
 thread_local! {
     static N_WATCHES: Cell<usize> = const { Cell::new(0) };
     static NEXT_COOKIE: Cell<u32> = const { Cell::new(1) };
-}
-
-pub(crate) fn count_watch(change: isize) {
-    N_WATCHES.set(N_WATCHES.get().saturating_add_signed(change));
 }
 
 /// Whether anybody watches anything.
@@ -91,9 +123,9 @@ fn send(inode: &dyn Inode, event: Event, name: &[u8], is_directory: bool) {
     let Some(watchers) = inode.attachments().get::<Watchers>() else { return };
     let directory = if is_directory { IS_DIRECTORY } else { 0 };
     let list = watchers.list.borrow().clone();
-    for (inotify, watch) in list {
-        if let Some(inotify) = inotify.upgrade() {
-            inotify.happened(watch, event.mask(), directory, event.cookie(), name);
+    for (watcher, number) in list {
+        if let Some(watcher) = watcher.upgrade() {
+            watcher.happened(number, event, directory, name);
         }
     }
 }

@@ -15,9 +15,10 @@ mod tasks;
 use std::rc::{Rc, Weak};
 
 use kernel_files::Mount;
-use kernel_files::inode::{DirEntry, OpenRequest};
+use kernel_files::inode::{DirEntry, Inode, OpenRequest};
 use kernel_files::pseudo::{Listing, Names, Owner, PseudoInode, TextFile};
 use kernel_files::{FileOps, metadata::FileKind};
+use kernel_tasks::pidfd::NamedProcess;
 use kernel_tasks::process::Flags;
 use kernel_tasks::{HostFile, Process, Thread};
 use linux_abi::{Errno, SysResult};
@@ -194,8 +195,14 @@ pub(crate) fn new_directory(
     nameless: &Rc<Mount>,
 ) -> Rc<PseudoInode> {
     let owner = subject.owner();
+    let process = subject.process.clone();
+    let is_task = subject.is_task;
     let context = Context { subject, sources: sources.clone(), nameless: Rc::clone(nameless) };
-    parent.directory_in(name, 0o555, Directory { context }).owned_by(owner)
+    let directory = parent.directory_in(name, 0o555, Directory { context }).owned_by(owner);
+    if !is_task {
+        directory.attachments().set(Rc::new(NamedProcess(process)));
+    }
+    directory
 }
 
 struct Directory {

@@ -1,7 +1,7 @@
 //! Descriptors that name processes.
 
 use std::any::Any;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::{FileOps, OpenFile};
@@ -24,6 +24,17 @@ impl Pidfd {
     /// The process.
     pub fn process(&self) -> &Rc<Process> {
         &self.process
+    }
+}
+
+/// Hangs on the inode of `/proc/<pid>`: an open one can stand for a pidfd.
+pub struct NamedProcess(pub Weak<Process>);
+
+impl NamedProcess {
+    /// The process that an open `/proc/<pid>` names, if `file` is one and the process is there.
+    pub fn of(file: &OpenFile) -> Option<Rc<Process>> {
+        let named = file.location()?.inode().ok()?.attachments().get::<Self>()?;
+        named.0.upgrade()
     }
 }
 

@@ -50,6 +50,7 @@ pub fn open_in(
 }
 
 /// Opens a directory, of which there is a handle, for listing or synchronizing.
+/// Needs the right to search it.
 pub fn open_for_listing(directory: &impl AsFd) -> SysResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(errno_of)

@@ -7,7 +7,7 @@ use host_sys::{errno_of, rustix};
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
-use super::beneath::{check_name, open_for_listing, open_in};
+use super::beneath::{check_name, open_in};
 use super::inode::{HostInode, Place};
 use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::FileKind;
@@ -56,8 +56,7 @@ impl Directory for HostInode {
     }
 
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
-        let handle = self.directory_handle()?;
-        let mut directory = rustix::fs::Dir::new(open_for_listing(&*handle)?).map_err(errno_of)?;
+        let mut directory = rustix::fs::Dir::new(self.open_for_listing()?).map_err(errno_of)?;
         if from > SHIFT {
             let position = (from - SHIFT).cast_signed();
             directory.seek(position).map_err(errno_of)?;

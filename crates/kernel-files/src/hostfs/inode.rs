@@ -145,6 +145,21 @@ impl HostInode {
         }
     }
 
+    /// Opens this directory for listing or synchronizing. One that may be read and not searched
+    /// opens by its name only.
+    pub(super) fn open_for_listing(&self) -> SysResult<OwnedFd> {
+        match (beneath::open_for_listing(&*self.directory_handle()?), self.place()) {
+            (Err(Errno::EACCES), Some(Place { parent, name })) => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+                let parent = parent.directory_handle()?;
+                let opened = beneath::open_in(&*parent, &name, flags, Mode::empty())?;
+                self.check_identity(&opened)?;
+                Ok(opened)
+            }
+            (opened, _) => opened,
+        }
+    }
+
     /// Closes the handle; it is opened again when it is needed.
     pub fn close_handle(&self) {
         if self.place.borrow().is_some() {

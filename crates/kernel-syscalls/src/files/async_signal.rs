@@ -14,6 +14,12 @@ use linux_abi::files::{OpenFlags, owner};
 use linux_abi::signals::{SigInfo, Signal, code};
 use linux_abi::{Fd, Pid};
 
+/// `si_code` and `si_band`.
+type Reason = (i32, i64);
+
+/// What is said of a change in a directory.
+pub(super) const MESSAGE: Reason = (code::POLL_MSG, 0x441);
+
 /// Whom an open file tells of readiness, and how.
 #[derive(Default)]
 pub(super) struct Ownership {
@@ -39,7 +45,8 @@ impl Ownership {
         euid == 0 || [target.uid, target.suid].iter().any(|&id| id == uid || id == euid)
     }
 
-    fn tell(&self, kernel: &Kernel, fd: Fd, events: PollEvents) {
+    /// Sends the owner its signal.
+    pub(super) fn tell(&self, kernel: &Kernel, fd: Fd, reason: Reason) {
         let Ok(id) = u32::try_from(self.id.get()) else { return };
         let id = Pid(id);
         match self.kind.get() {
@@ -47,26 +54,26 @@ impl Ownership {
                 let thread = kernel.ids.thread(id);
                 if let Some(thread) = thread.filter(|thread| self.may_signal(&thread.credentials()))
                 {
-                    self.send(fd, events, |signal, info| send_to_thread(&thread, signal, info));
+                    self.send(fd, reason, |signal, info| send_to_thread(&thread, signal, info));
                 }
             }
             owner::PGRP => {
                 for member in kernel.ids.group(id).map_or_else(Vec::new, |group| group.members()) {
-                    self.tell_process(&member, fd, events);
+                    self.tell_process(&member, fd, reason);
                 }
             }
             _ => {
                 if let Some(process) = kernel.ids.process(id) {
-                    self.tell_process(&process, fd, events);
+                    self.tell_process(&process, fd, reason);
                 }
             }
         }
     }
 
-    fn tell_process(&self, process: &Rc<Process>, fd: Fd, events: PollEvents) {
+    fn tell_process(&self, process: &Rc<Process>, fd: Fd, reason: Reason) {
         let thread = process.any_thread();
         if thread.is_some_and(|thread| self.may_signal(&thread.credentials())) {
-            self.send(fd, events, |signal, info| send_to_process(process, signal, info));
+            self.send(fd, reason, |signal, info| send_to_process(process, signal, info));
         }
     }
 
@@ -75,12 +82,11 @@ impl Ownership {
     fn send(
         &self,
         fd: Fd,
-        events: PollEvents,
+        (code, band): Reason,
         send: impl Fn(Signal, SigInfo) -> linux_abi::SysResult<()>,
     ) {
         let chosen = u32::try_from(self.signal.get()).ok().and_then(Signal::new);
         if let Some(signal) = chosen {
-            let (code, band) = reason(events);
             if send(signal, SigInfo::poll(signal, code, band, fd.0)).is_ok() {
                 return;
             }
@@ -91,7 +97,7 @@ impl Ownership {
 }
 
 /// `si_code` and `si_band` for what has become ready.
-fn reason(events: PollEvents) -> (i32, i64) {
+fn reason(events: PollEvents) -> Reason {
     let writable = PollEvents::WRITABLE | PollEvents::WRBAND;
     let (code, band) = if events.intersects(PollEvents::READABLE) {
         (code::POLL_IN, PollEvents::READABLE)
@@ -119,7 +125,7 @@ struct Watch {
 impl Observer for Watch {
     fn notify(&self, events: PollEvents) {
         if let Some(kernel) = self.kernel.upgrade() {
-            self.ownership.tell(&kernel, self.fd, events);
+            self.ownership.tell(&kernel, self.fd, reason(events));
         }
     }
 }

@@ -3,6 +3,7 @@
 mod descriptor;
 mod hint;
 mod locks;
+mod notify;
 mod owner;
 
 use std::rc::Rc;
@@ -68,6 +69,7 @@ fn answer(thread: &Rc<Thread>, fd: Fd, request: u32, argument: u64) -> SysResult
         | command::GETOWN_EX
         | command::SETSIG
         | command::GETSIG => owner::answer(thread, &file, request, argument),
+        command::NOTIFY => notify::watch(thread, fd, &file, argument),
         command::GETPIPE_SZ => {
             let pipe = file.ops_as::<PipeEnd>().ok_or(Errno::EBADF)?;
             Ok(pipe.pipe().size() as u64)

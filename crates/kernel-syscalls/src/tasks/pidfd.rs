@@ -5,7 +5,7 @@ use std::rc::Rc;
 use kernel_core::credentials::cap;
 use kernel_core::memory::UserPtr;
 use kernel_files::OpenFile;
-use kernel_tasks::pidfd::Pidfd;
+use kernel_tasks::pidfd::{NamedProcess, Pidfd};
 use kernel_tasks::signals::{may_signal, send_to_process};
 use kernel_tasks::{Process, Thread};
 use linux_abi::files::OpenFlags;
@@ -43,7 +43,9 @@ pub(crate) fn pidfd_send_signal(
     if flags != 0 {
         return Err(Errno::EINVAL);
     }
-    let process = pidfd_of(&*thread.file(pidfd)?)?;
+    let file = thread.file(pidfd)?;
+    // This call alone takes an open `/proc/<pid>` too, which is older than pidfds are.
+    let process = pidfd_of(&file).or_else(|errno| NamedProcess::of(&file).ok_or(errno))?;
     let is_self = Rc::ptr_eq(&process, thread.process());
     let info = match info.non_null() {
         Some(info) => {

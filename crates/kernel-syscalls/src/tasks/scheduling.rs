@@ -31,6 +31,15 @@ fn target(thread: &Rc<Thread>, pid: i32) -> SysResult<Rc<Thread>> {
     }
 }
 
+/// How the thread with this id is scheduled. Process 1 has no thread, and nothing but the defaults.
+fn scheduling_of(thread: &Rc<Thread>, pid: i32) -> SysResult<Scheduling> {
+    let init = thread.kernel().init().map(|init| init.pid);
+    if u32::try_from(pid).is_ok_and(|pid| init == Ok(Pid(pid))) {
+        return Ok(Scheduling::new(CpuSet::all()));
+    }
+    Ok(target(thread, pid)?.attributes().scheduling.clone())
+}
+
 fn is_real_time(policy: u32) -> bool {
     matches!(policy, sched::FIFO | sched::RR)
 }
@@ -73,8 +82,7 @@ pub(crate) fn sched_setparam(
 
 /// The policy.
 pub(crate) fn sched_getscheduler(thread: &Rc<Thread>, pid: i32) -> SysResult<u32> {
-    let target = target(thread, pid)?;
-    let scheduling = &target.attributes().scheduling;
+    let scheduling = scheduling_of(thread, pid)?;
     let flag = if scheduling.reset_on_fork { sched::RESET_ON_FORK } else { 0 };
     Ok(scheduling.policy | flag)
 }
@@ -88,7 +96,7 @@ pub(crate) fn sched_getparam(
     if param.is_null() {
         return Err(Errno::EINVAL);
     }
-    let priority = target(thread, pid)?.attributes().scheduling.priority.cast_signed();
+    let priority = scheduling_of(thread, pid)?.priority.cast_signed();
     param.write(&thread.memory(), &SchedParam { priority })
 }
 
@@ -160,8 +168,7 @@ pub(crate) fn sched_getattr(
     if place.is_null() || pid < 0 || !(SCHED_ATTR_SIZE_VER0..=4096).contains(&size) || flags != 0 {
         return Err(Errno::EINVAL);
     }
-    let target = target(thread, pid)?;
-    let scheduling = target.attributes().scheduling.clone();
+    let scheduling = scheduling_of(thread, pid)?;
     let size = (size as usize).min(size_of::<SchedAttr>());
     let attr = SchedAttr {
         size: u32::try_from(size).unwrap_or(SCHED_ATTR_SIZE_VER0),
@@ -234,7 +241,7 @@ pub(crate) fn sched_rr_get_interval(
     pid: i32,
     interval: UserPtr<Timespec>,
 ) -> SysResult<()> {
-    let nanos = match target(thread, pid)?.attributes().scheduling.policy {
+    let nanos = match scheduling_of(thread, pid)?.policy {
         sched::RR => RR_INTERVAL_NS,
         sched::FIFO => 0,
         _ => FAIR_INTERVAL_NS,
@@ -284,11 +291,7 @@ pub(crate) fn sched_getaffinity(
     size: u32,
     mask: UserPtr<u64>,
 ) -> SysResult<usize> {
-    let target = match u32::try_from(pid).map_err(|_| Errno::ESRCH)? {
-        0 => Rc::clone(thread),
-        tid => thread.kernel().ids.thread(Pid(tid)).ok_or(Errno::ESRCH)?,
-    };
-    let affinity = target.attributes().scheduling.affinity.clone();
+    let affinity = scheduling_of(thread, pid).map_err(|_| Errno::ESRCH)?.affinity;
     let bytes = affinity.0.len() * size_of::<u64>();
     if !(size as usize).is_multiple_of(size_of::<u64>()) || (size as usize) < bytes {
         return Err(Errno::EINVAL);

@@ -26,6 +26,7 @@ pub mod code {
     pub const SEGV_ACCERR: i32 = 2;
     pub const POLL_IN: i32 = 1;
     pub const POLL_OUT: i32 = 2;
+    pub const POLL_MSG: i32 = 3;
     pub const POLL_ERR: i32 = 4;
     pub const POLL_PRI: i32 = 5;
     pub const POLL_HUP: i32 = 6;

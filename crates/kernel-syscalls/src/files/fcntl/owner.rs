@@ -74,7 +74,7 @@ fn check_exists(thread: &Thread, id: i32) -> SysResult<()> {
 }
 
 /// Real and effective user of the caller.
-fn user_of(thread: &Thread) -> (u32, u32) {
+pub(super) fn user_of(thread: &Thread) -> (u32, u32) {
     let credentials = thread.credentials();
     (credentials.uid, credentials.euid)
 }
