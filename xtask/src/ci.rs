@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Parser;
 
-use crate::{check, guest_tests, programs, setup, skills};
+use crate::{check, cpython, guest_tests, programs, setup, skills};
 
 /// Gives a subcommand its options without a command line.
 #[derive(Parser)]
@@ -23,11 +23,12 @@ type Step = fn() -> Result<()>;
 
 /// Runs every step, says how long each took, and fails if any failed.
 pub fn run() -> Result<()> {
-    let steps: [(&str, Step); 6] = [
+    let steps: [(&str, Step); 7] = [
         ("setup", setup::run),
         ("check", check::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
         ("programs", || programs::run(&options(&["--jobs", "2"]))),
+        ("CPython's tests, quick", || cpython::run(&options(&[]))),
         ("example skills", skills::run),
         ("bench, short", || crate::bench::run(&options(&["--short"]))),
     ];

@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod ci;
 mod command;
+mod cpython;
 mod docs;
 mod guest_tests;
 mod programs;
@@ -41,6 +42,8 @@ enum Command {
     Bench(bench::Options),
     /// Run the guest tests natively and inside, and compare
     GuestTests(guest_tests::Options),
+    /// Run CPython's own tests natively and inside, and compare
+    Cpython(cpython::Options),
     /// Run real programs natively and inside, and compare
     Programs(programs::Options),
     /// Run the cases of the example skills inside
@@ -65,6 +68,7 @@ fn run(command: Command) -> Result<()> {
         Command::Docs => docs::run(),
         Command::Bench(options) => bench::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),
+        Command::Cpython(options) => cpython::run(&options),
         Command::Programs(options) => programs::run(&options),
         Command::Skills => skills::run(),
     }

@@ -27,6 +27,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/bin/python3", "python3"),
     ("/usr/lib/python3/dist-packages/pip", "python3-pip"),
     ("/usr/lib/python3.11/ensurepip", "python3-venv"),
+    ("/usr/lib/python3.11/test/test_os.py", "libpython3.11-testsuite"),
     ("ps", "procps"),
     ("ruby", "ruby"),
     ("sqlite3", "sqlite3"),

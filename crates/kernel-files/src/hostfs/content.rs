@@ -9,7 +9,7 @@ use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
 
-use super::beneath::{open_for_listing, open_in};
+use super::beneath::open_in;
 use super::inode::HostInode;
 use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
 use crate::metadata::FileKind;
@@ -161,7 +161,7 @@ impl Content for HostInode {
 impl HostInode {
     fn xattr_handle(&self) -> SysResult<Rc<OwnedFd>> {
         if self.kind() == FileKind::Directory {
-            return Ok(Rc::new(open_for_listing(&*self.directory_handle()?)?));
+            return Ok(Rc::new(self.open_for_listing()?));
         }
         self.reading()
     }

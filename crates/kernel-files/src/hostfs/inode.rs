@@ -233,7 +233,7 @@ impl HostInode {
                 rustix::fs::utimensat(&*parent, &*place.name, &times, flags).map_err(errno_of)
             }
             None => {
-                let directory = beneath::open_for_listing(&*self.directory_handle()?)?;
+                let directory = self.open_for_listing()?;
                 rustix::fs::futimens(directory, &times).map_err(errno_of)
             }
         }

@@ -86,10 +86,10 @@ impl Ownership {
         send: impl Fn(Signal, SigInfo) -> linux_abi::SysResult<()>,
     ) {
         let chosen = u32::try_from(self.signal.get()).ok().and_then(Signal::new);
-        if let Some(signal) = chosen {
-            if send(signal, SigInfo::poll(signal, code, band, fd.0)).is_ok() {
-                return;
-            }
+        if let Some(signal) = chosen
+            && send(signal, SigInfo::poll(signal, code, band, fd.0)).is_ok()
+        {
+            return;
         }
         // The queue of a standard signal has room for one, which is enough.
         let _ = send(Signal::SIGIO, SigInfo::kernel(Signal::SIGIO));

@@ -67,7 +67,8 @@ impl TcpSocket {
         }
         if peer.state.get() == State::Released {
             // The other end is closed. Linux learns so only by sending, so this one succeeds.
-            let n = throw_away(message.source)?;
+            // More than what fits on the way meets the answer, as a further call does.
+            let n = throw_away(message.source, self.capacity_to(&peer))?;
             self.reset();
             return Ok(n);
         }
@@ -210,11 +211,11 @@ impl TcpSocket {
     }
 }
 
-fn throw_away(source: &mut dyn Source) -> SysResult<usize> {
+fn throw_away(source: &mut dyn Source, max: usize) -> SysResult<usize> {
     let mut scratch = [0; SCRATCH];
     let mut n = 0;
-    while source.remaining() > 0 {
-        let wanted = source.remaining().min(SCRATCH);
+    while n < max {
+        let wanted = source.remaining().min(SCRATCH).min(max - n);
         let piece = scratch.get_mut(..wanted).unwrap_or_default();
         match source.take(piece) {
             Ok(0) => break,
