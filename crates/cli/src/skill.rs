@@ -17,9 +17,10 @@ mod registry;
 mod report;
 mod run;
 mod runner;
-mod scratch;
+pub mod scratch;
 mod show;
 mod test;
+pub mod usage;
 mod write_back;
 
 use std::process::ExitCode;

@@ -1,36 +1,24 @@
-//! Which system calls a program uses, and how well they are supported.
+//! How well what a program uses is supported.
 //!
-//! The program is run once under a tracer that writes a line per call: `strace` natively, or the
-//! sandbox itself. What it did in that run is what the answer is about, and nothing else.
-
-use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
-use std::process::Command;
+//! The program was run under a tracer. What it did in that run is what the answer is about, and
+//! nothing else.
 
 use kernel_syscalls::{SYSCALLS, Status};
 use serde::Serialize;
 
-/// How often a program made a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Uses {
-    /// Calls.
-    pub count: u64,
-    /// Calls that did not fail.
-    pub succeeded: u64,
-}
+use crate::trace::{CallUse, Calls, OptionUse, Uses};
 
-/// How much a program depends on what is not there.
+/// How much something depends on what is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// Not supported, and the program got an answer from Linux.
+    /// Not supported, and needed.
     Critical,
-    /// Refused on purpose, and the program got an answer from Linux.
+    /// Refused on purpose, or answered by Linux and never inside.
     High,
     /// Supported in part: whether the part is enough shows when it runs.
     Medium,
-    /// Supported without effect, or not supported and of no use to the program natively either.
+    /// Supported without effect, or not supported and of no use to the program.
     Low,
     /// Supported.
     None,
@@ -49,6 +37,21 @@ impl Priority {
     }
 }
 
+/// Where the calls were seen.
+#[derive(Clone, Copy, Debug)]
+pub enum Evidence<'a> {
+    /// On Linux: a call that succeeded there is needed.
+    Native,
+    /// On Linux and in the sandbox, whose calls these are.
+    Both(&'a Calls),
+    /// Only in the sandbox, where the program did what it should, or did not. What it lacks there
+    /// it needs if it failed.
+    Inside {
+        /// Whether it did.
+        worked: bool,
+    },
+}
+
 /// One call that a program uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Need {
@@ -57,6 +60,10 @@ pub struct Need {
     /// How often.
     #[serde(flatten)]
     pub uses: Uses,
+    /// Its options, for a call with many meanings.
+    pub options: Vec<OptionUse>,
+    /// What Linux answered and the sandbox never did: options, or the call itself.
+    pub differs: Vec<String>,
     /// The word in the table of system calls.
     pub status: &'static str,
     /// The note in the table.
@@ -66,89 +73,92 @@ pub struct Need {
 }
 
 /// Sets calls against the table; the worst first.
-pub fn judge(calls: &BTreeMap<String, Uses>) -> Vec<Need> {
-    let mut needs: Vec<_> = calls.iter().map(|(call, uses)| need(call, *uses)).collect();
+pub fn judge(calls: &Calls, evidence: Evidence<'_>) -> Vec<Need> {
+    let mut needs: Vec<_> = calls.0.iter().map(|(call, made)| need(call, made, evidence)).collect();
     needs.sort_by(|a, b| (a.priority, b.uses.count).cmp(&(b.priority, a.uses.count)));
     needs
 }
 
-fn need(call: &str, uses: Uses) -> Need {
+fn need(call: &str, made: &CallUse, evidence: Evidence<'_>) -> Need {
     let row = SYSCALLS.iter().find(|row| row.name == call);
+    let differs = match evidence {
+        Evidence::Both(inside) => {
+            inside.0.get(call).map_or(Vec::new(), |it| differing(call, made, it))
+        }
+        Evidence::Native | Evidence::Inside { .. } => Vec::new(),
+    };
+    let is_needed = match evidence {
+        Evidence::Native | Evidence::Both(_) => made.uses.succeeded > 0,
+        Evidence::Inside { worked } => !worked,
+    };
     let priority = match row.map(|row| row.status) {
+        Some(Status::Refused(..)) if is_needed => Priority::High,
+        Some(Status::Missing) | None if is_needed => Priority::Critical,
+        Some(Status::Refused(..) | Status::Missing) | None => Priority::Low,
+        _ if !differs.is_empty() => Priority::High,
         Some(Status::Full(_) | Status::Shim(_)) => Priority::None,
         Some(Status::Partial(..)) => Priority::Medium,
         Some(Status::Stub(..)) => Priority::Low,
-        _ if uses.succeeded == 0 => Priority::Low,
-        Some(Status::Refused(..)) => Priority::High,
-        Some(Status::Missing) | None => Priority::Critical,
     };
     Need {
         call: call.to_owned(),
-        uses,
+        uses: made.uses,
+        options: made.options.values().cloned().collect(),
+        differs,
         status: row.map_or("unknown", |row| row.status.word()),
         note: row.map_or("", |row| row.status.note()),
         priority,
     }
 }
 
-/// A command that runs a program under `strace`, with the trace in this file.
-pub fn under_strace(trace: &Path) -> Command {
-    let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-s", "0", "-e", "signal=none", "-o"]).arg(trace).arg("--");
-    command
-}
-
-/// Counts the calls in a trace.
-pub fn read_trace(path: &Path) -> io::Result<BTreeMap<String, Uses>> {
-    let text = std::fs::read(path)?;
-    let text = String::from_utf8_lossy(&text);
-    let mut calls = BTreeMap::<String, Uses>::new();
-    for line in text.lines() {
-        if let Some((call, succeeded)) = parse_line(line) {
-            let uses = calls.entry(call.to_owned()).or_default();
-            uses.count += 1;
-            uses.succeeded += u64::from(succeeded);
-        }
+/// What succeeded natively, and was tried inside and never succeeded.
+fn differing(call: &str, native: &CallUse, inside: &CallUse) -> Vec<String> {
+    let differs = |native: Uses, inside: Uses| {
+        native.succeeded > 0 && inside.count > 0 && inside.succeeded == 0
+    };
+    let mut found: Vec<_> = native
+        .options
+        .iter()
+        .filter(|(number, option)| {
+            inside.options.get(*number).is_some_and(|other| differs(option.uses, other.uses))
+        })
+        .map(|(_, option)| option.name.clone())
+        .collect();
+    if native.options.is_empty() && differs(native.uses, inside.uses) {
+        found.push(call.to_owned());
     }
-    Ok(calls)
-}
-
-/// `1234  openat(AT_FDCWD, "x", O_RDONLY) = -1 ENOENT (No such file or directory)`. The end of a
-/// call that was interrupted by another line names it again, and is left out.
-fn parse_line(line: &str) -> Option<(&str, bool)> {
-    let (before, after) = line.split_once('(')?;
-    let call = before.rsplit([' ', ']', '\t']).next()?;
-    let is_name = !call.is_empty()
-        && call
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    if !is_name || before.contains("resumed") {
-        return None;
-    }
-    let failed =
-        after.rsplit_once(" = ").is_some_and(|(_, result)| result.trim_start().starts_with("-1 E"));
-    Some((call, !failed))
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn reads_lines_of_a_trace() {
-        assert_eq!(parse_line("12 read(3, \"\", 10) = 0"), Some(("read", true)));
-        let line = "12 openat(AT_FDCWD, \"x(\", 0) = -1 ENOENT (No such file or directory)";
-        assert_eq!(parse_line(line), Some(("openat", false)));
-        assert_eq!(parse_line("12 wait4(-1, <unfinished ...>"), Some(("wait4", true)));
-        assert_eq!(parse_line("12 <... wait4 resumed>) = 5"), None);
-        assert_eq!(parse_line("12 +++ exited with 0 +++"), None);
-        assert_eq!(parse_line("12 --- SIGCHLD {si_signo=SIGCHLD} ---"), None);
+    fn priority(text: &str, evidence: Evidence<'_>) -> Priority {
+        judge(&Calls::parse(text), evidence)[0].priority
     }
 
     #[test]
     fn what_linux_refused_too_matters_little() {
-        let uses = |succeeded| Uses { count: 5, succeeded };
-        assert_eq!(need("no_such_call", uses(0)).priority, Priority::Low);
-        assert_eq!(need("no_such_call", uses(5)).priority, Priority::Critical);
+        let (fails, succeeds) = ("1 no_such_call() = -1 EPERM (x)", "1 no_such_call() = 0");
+        assert_eq!(priority(fails, Evidence::Native), Priority::Low);
+        assert_eq!(priority(succeeds, Evidence::Native), Priority::Critical);
+    }
+
+    #[test]
+    fn what_a_working_program_lacks_inside_matters_little() {
+        let line = "[1] no_such_call() = -1 ENOSYS (x)";
+        assert_eq!(priority(line, Evidence::Inside { worked: true }), Priority::Low);
+        assert_eq!(priority(line, Evidence::Inside { worked: false }), Priority::Critical);
+    }
+
+    #[test]
+    fn an_option_that_only_linux_answers_is_told() {
+        let native = Calls::parse("1 ioctl(3, 0x5401 /* TCGETS */, 0x1) = 0\n1 close(3) = 0");
+        let inside = Calls::parse("[1] ioctl(3, 0x5401, 0x1) = -1 ENOTTY (x)\n[1] close(3) = 0");
+        let needs = judge(&native, Evidence::Both(&inside));
+        assert_eq!((needs[0].call.as_str(), needs[0].priority), ("ioctl", Priority::High));
+        assert_eq!(needs[0].differs, ["TCGETS"]);
+        assert_eq!(needs[1].priority, Priority::None);
     }
 }

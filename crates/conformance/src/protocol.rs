@@ -22,6 +22,20 @@ pub enum Verdict {
     Missing,
 }
 
+impl Verdict {
+    /// The words in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Crashed => "crashed",
+            Self::TimedOut => "timed out",
+            Self::Missing => "did not run",
+        }
+    }
+}
+
 /// A way of speaking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

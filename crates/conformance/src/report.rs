@@ -1,9 +1,10 @@
-//! Pages made of results.
+//! What results say, in figures and as pages.
 
-mod html;
-mod markdown;
+mod analysis;
+mod evaluation;
+mod overview;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -12,10 +13,11 @@ use serde::Serialize;
 use crate::groups::Group;
 use crate::results::{ProgramResult, Results, ResultsError};
 
-pub use html::html;
-pub use markdown::markdown;
+pub use analysis::analysis;
+pub use evaluation::evaluation;
+pub use overview::overview;
 
-/// How many cases count, and how many of them pass.
+/// How many count, and how many of them are good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rate {
     /// Cases that Linux passes.
@@ -41,12 +43,17 @@ impl Rate {
     }
 }
 
-/// `97.3 %`, or a dash.
-fn percent(rate: Rate) -> String {
-    rate.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1} %"))
+impl std::fmt::Display for Rate {
+    /// `97.3 %`, or a dash.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.percent() {
+            Some(percent) => write!(f, "{percent:.1} %"),
+            None => f.write_str("-"),
+        }
+    }
 }
 
-/// A case that changed.
+/// A case that changed: of a test program, an interpreter or a skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The program.
@@ -55,8 +62,14 @@ pub struct Change {
     pub case: String,
 }
 
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(format!("{} {}", self.program, self.case).trim_end())
+    }
+}
+
 /// Everything that pages show.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Day of the measurement.
     pub date: String,
@@ -68,14 +81,18 @@ pub struct Summary {
     pub mean_of_groups: f64,
     /// By program.
     pub programs: BTreeMap<String, Rate>,
+    /// Day of the measurement that this one is compared with.
+    pub compared_with: Option<String>,
     /// What passes now and did not before.
     pub better: Vec<Change>,
     /// What passed before and does not now.
     pub worse: Vec<Change>,
+    /// What fails and was not run before.
+    pub new_failures: Vec<Change>,
+    /// What was run before and was not now.
+    pub not_run_now: Vec<String>,
     /// Rates of earlier measurements, oldest first, this one last.
     pub history: Vec<(String, f64)>,
-    /// Which programs make which system call, where they were traced.
-    pub exercised: BTreeMap<String, Vec<String>>,
 }
 
 /// The rate of one program.
@@ -88,25 +105,12 @@ pub fn rate(program: &ProgramResult) -> Rate {
 
 /// Sums results up, against earlier ones if there are any (oldest first).
 pub fn summarize(results: &Results, earlier: &[Results]) -> Summary {
-    let mut summary = Summary {
-        date: results.date.clone(),
-        total: Rate::default(),
-        groups: BTreeMap::new(),
-        mean_of_groups: 0.0,
-        programs: BTreeMap::new(),
-        better: Vec::new(),
-        worse: Vec::new(),
-        history: Vec::new(),
-        exercised: BTreeMap::new(),
-    };
+    let mut summary = Summary { date: results.date.clone(), ..Summary::default() };
     for program in &results.programs {
         let rate = rate(program);
         summary.total.add(rate);
         summary.groups.entry(program.group).or_default().add(rate);
         summary.programs.insert(program.name.clone(), rate);
-        for call in &program.calls {
-            summary.exercised.entry(call.clone()).or_default().push(program.name.clone());
-        }
     }
     let rates: Vec<_> = summary.groups.values().filter_map(|rate| rate.percent()).collect();
     if let Ok(n) = u32::try_from(rates.len().max(1)) {
@@ -125,28 +129,36 @@ pub fn summarize(results: &Results, earlier: &[Results]) -> Summary {
     summary
 }
 
+/// Whether each case that counts passes, by program and case. Interpreters and skills are among
+/// them: what they do is as much a promise as what tests do.
+fn verdicts(results: &Results) -> BTreeMap<(&str, &str), bool> {
+    let tests = results.programs.iter().flat_map(|program| {
+        let counted = program.cases.iter().filter(|case| case.counts());
+        counted.map(|case| ((program.name.as_str(), case.name.as_str()), case.passes()))
+    });
+    let used = results.usages.iter().flat_map(|usage| {
+        let cases = usage.cases.iter();
+        cases.map(|case| ((usage.name.as_str(), case.name.as_str()), case.passed))
+    });
+    tests.chain(used).collect()
+}
+
 fn compare(results: &Results, previous: &Results, summary: &mut Summary) {
-    let mut before = BTreeMap::new();
-    for program in &previous.programs {
-        for case in &program.cases {
-            before.insert(
-                (program.name.as_str(), case.name.as_str()),
-                (case.counts(), case.passes()),
-            );
+    let (before, now) = (verdicts(previous), verdicts(results));
+    for ((program, case), passes) in &now {
+        let change = || Change { program: (*program).to_owned(), case: (*case).to_owned() };
+        match (before.get(&(*program, *case)), passes) {
+            (Some(false), true) => summary.better.push(change()),
+            (Some(true), false) => summary.worse.push(change()),
+            (None, false) => summary.new_failures.push(change()),
+            _ => {}
         }
     }
-    for program in &results.programs {
-        for case in &program.cases {
-            let key = (program.name.as_str(), case.name.as_str());
-            let Some((true, passed)) = before.get(&key) else { continue };
-            let change = || Change { program: program.name.clone(), case: case.name.clone() };
-            match (passed, case.counts(), case.passes()) {
-                (false, true, true) => summary.better.push(change()),
-                (true, true, false) => summary.worse.push(change()),
-                _ => {}
-            }
-        }
-    }
+    let names = |all: &BTreeMap<(&str, &str), bool>| -> BTreeSet<String> {
+        all.keys().map(|(program, _)| (*program).to_owned()).collect()
+    };
+    summary.not_run_now = names(&before).difference(&names(&now)).cloned().collect();
+    summary.compared_with = Some(previous.date.clone());
 }
 
 /// The results of a folder, oldest first.
@@ -162,73 +174,61 @@ pub fn load_history(folder: &Path) -> Result<Vec<Results>, ResultsError> {
     Ok(all.into_iter().map(|(_, results)| results).collect())
 }
 
-/// The summary as text for a terminal.
-pub fn text(summary: &Summary) -> String {
+/// The figures alone, for a terminal.
+pub fn figures(summary: &Summary) -> String {
     let mut text = String::new();
-    let mut line = |name: &str, rate: Rate| {
+    let groups = summary.groups.iter().map(|(group, rate)| (group.name(), *rate));
+    for (name, rate) in groups.chain([("total", summary.total)]) {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "{name:<12} {:>6} of {:>6}  {:>8}",
             rate.passed,
             rate.counted,
-            percent(rate)
+            rate.to_string()
         );
-    };
-    for (group, rate) in &summary.groups {
-        line(group.name(), *rate);
     }
-    line("total", summary.total);
     let _ = writeln!(text, "mean of the groups: {:.1} %", summary.mean_of_groups);
-    for (title, changes) in [("better", &summary.better), ("worse", &summary.worse)] {
-        for change in changes {
-            let _ = writeln!(text, "{title}: {} {}", change.program, change.case);
-        }
-    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Protocol, Verdict};
-    use crate::results::{CaseResult, VERSION};
-
-    fn results(date: &str, inside: &[Verdict]) -> Results {
-        let case = |(n, inside): (usize, &Verdict)| CaseResult {
-            name: n.to_string(),
-            native: Verdict::Passed,
-            inside: *inside,
-            flaky_natively: false,
-            passes_only_alone: false,
-        };
-        let program = ProgramResult {
-            name: "pipe_test".into(),
-            group: Group::Ipc,
-            protocol: Protocol::Tap,
-            calls: vec!["pipe2".into()],
-            cases: inside.iter().enumerate().map(case).collect(),
-        };
-        Results {
-            version: VERSION,
-            date: date.into(),
-            host_kernel: "6.1".into(),
-            cpus: 2,
-            programs: vec![program],
-        }
-    }
+    use crate::protocol::Verdict::{Failed, Passed};
+    use crate::reasons::Reasons;
+    use crate::results::tests::results;
+    use crate::usage::{Kind, RunCase, Usage};
 
     #[test]
     fn says_what_got_better_and_worse() {
-        use Verdict::{Failed, Passed};
         let before = results("2026-01-01", &[Passed, Failed, Passed]);
-        let now = results("2026-01-02", &[Passed, Passed, Failed]);
+        let now = results("2026-01-02", &[Passed, Passed, Failed, Failed]);
         let summary = summarize(&now, &[before]);
-        assert_eq!((summary.total.counted, summary.total.passed), (3, 2));
+        assert_eq!((summary.total.counted, summary.total.passed), (4, 2));
         assert_eq!((summary.better[0].case.as_str(), summary.worse[0].case.as_str()), ("1", "2"));
+        assert_eq!(summary.new_failures[0].case, "3");
         assert_eq!(summary.history.len(), 2);
-        let page = html(&summary);
-        assert!(page.contains("<svg") && page.contains("pipe_test"));
-        assert!(markdown(&now, &summary).contains("| IPC | 2 | 3 | 66.7 % |"));
+        let page = overview(&now, &summary, &Reasons::default());
+        assert!(page.to_html().contains("<svg") && page.to_html().contains("pipe_test"));
+        assert!(page.to_markdown().contains("| IPC | 2 | 4 | 50.0 % |"));
+    }
+
+    #[test]
+    fn a_skill_that_broke_is_a_regression_and_stands_first() {
+        let usage = |passed| Usage {
+            cases: vec![RunCase { name: "case".into(), passed, reason: "exit code 1".into() }],
+            ..Usage::not_run(Kind::Skill, "text-tool".into(), "")
+        };
+        let (mut before, mut now) =
+            (results("2026-01-01", &[Passed]), results("2026-01-02", &[Passed]));
+        before.usages.push(usage(true));
+        now.usages.push(usage(false));
+        let summary = summarize(&now, &[before]);
+        assert_eq!(summary.worse[0].to_string(), "text-tool case");
+        let page = evaluation(&now, &summary).to_markdown();
+        let (failure, what_ran) = (page.find("text-tool case"), page.find("## What was run"));
+        assert!(failure.is_some() && failure < what_ran, "{page}");
+        assert!(analysis(&now).to_markdown().contains("| text-tool | skill |"));
     }
 }

@@ -5,8 +5,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::exercise::Exercises;
 use crate::groups::Group;
 use crate::protocol::{Protocol, Verdict};
+use crate::usage::Usage;
 
 /// The shape of the file; raised when it changes.
 pub const VERSION: u32 = 1;
@@ -24,6 +26,9 @@ pub struct Results {
     pub cpus: usize,
     /// Every program, by name.
     pub programs: Vec<ProgramResult>,
+    /// What interpreters and skills use, where they were run too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usages: Vec<Usage>,
 }
 
 /// One test program.
@@ -35,9 +40,9 @@ pub struct ProgramResult {
     pub group: Group,
     /// How it speaks.
     pub protocol: Protocol,
-    /// The system calls that it made, where it was traced.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<String>,
+    /// The system calls that it exercises, where it was traced.
+    #[serde(default, skip_serializing_if = "Exercises::is_empty")]
+    pub exercises: Exercises,
     /// Its cases.
     pub cases: Vec<CaseResult>,
 }
@@ -130,8 +135,34 @@ fn date_of_day(day: i64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// One program, all of whose cases pass natively and go like this inside.
+    pub(crate) fn results(date: &str, inside: &[Verdict]) -> Results {
+        let case = |(n, inside): (usize, &Verdict)| CaseResult {
+            name: n.to_string(),
+            native: Verdict::Passed,
+            inside: *inside,
+            flaky_natively: false,
+            passes_only_alone: false,
+        };
+        let program = ProgramResult {
+            name: "pipe_test".into(),
+            group: Group::Ipc,
+            protocol: Protocol::Tap,
+            exercises: Exercises::from([("pipe2".to_owned(), 1000)]),
+            cases: inside.iter().enumerate().map(case).collect(),
+        };
+        Results {
+            version: VERSION,
+            date: date.into(),
+            host_kernel: "6.1".into(),
+            cpus: 2,
+            programs: vec![program],
+            usages: Vec::new(),
+        }
+    }
 
     #[test]
     fn knows_the_calendar() {

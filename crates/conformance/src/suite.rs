@@ -1,6 +1,6 @@
 //! A folder of test programs, natively and inside.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::exercise::{Exercises, exercises};
 use crate::groups::Group;
 use crate::launcher::Launcher;
-use crate::needs;
-use crate::process;
 use crate::protocol::{Protocol, Verdict};
 use crate::results::{CaseResult, ProgramResult, Results, VERSION, today};
 use crate::side::{Side, Subject};
@@ -32,8 +31,10 @@ pub struct Plan {
     pub case_timeout: Duration,
     /// Where the output of failing cases goes.
     pub logs: Option<PathBuf>,
-    /// Run every program once more natively under `strace`, to learn which calls it makes.
+    /// Run every program once more natively under `strace`, to learn which calls it exercises.
     pub record_calls: bool,
+    /// Only programs that exercise one of these calls, where that is recorded.
+    pub only_calls: Option<BTreeSet<String>>,
 }
 
 /// Runs every program. `progress` is told of each as it is done.
@@ -46,7 +47,7 @@ pub fn run(plan: &Plan, progress: &(dyn Fn(&ProgramResult) + Sync)) -> io::Resul
             scope.spawn(|| {
                 while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = run_program(plan, program);
-                    if let Ok(result) = &result {
+                    if let Ok(Some(result)) = &result {
                         progress(result);
                     }
                     if let Ok(mut done) = done.lock() {
@@ -56,8 +57,9 @@ pub fn run(plan: &Plan, progress: &(dyn Fn(&ProgramResult) + Sync)) -> io::Resul
             });
         }
     });
+    let done = done.into_inner().unwrap_or_default();
     let mut results =
-        done.into_inner().unwrap_or_default().into_iter().collect::<io::Result<Vec<_>>>()?;
+        done.into_iter().filter_map(Result::transpose).collect::<io::Result<Vec<_>>>()?;
     results.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Results {
         version: VERSION,
@@ -65,6 +67,7 @@ pub fn run(plan: &Plan, progress: &(dyn Fn(&ProgramResult) + Sync)) -> io::Resul
         host_kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         programs: results,
+        usages: Vec::new(),
     })
 }
 
@@ -87,9 +90,19 @@ fn name_of(program: &Path) -> String {
     program.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn run_program(plan: &Plan, program: &Path) -> io::Result<ProgramResult> {
+/// `None` if the program exercises nothing that is asked for.
+fn run_program(plan: &Plan, program: &Path) -> io::Result<Option<ProgramResult>> {
     let name = name_of(program);
     let protocol = Protocol::detect(&std::fs::read(program)?);
+    let exercises = if plan.record_calls {
+        exercises(program, protocol, plan.case_timeout)?
+    } else {
+        Exercises::new()
+    };
+    let is_wanted = |calls: &BTreeSet<String>| exercises.keys().any(|call| calls.contains(call));
+    if !plan.only_calls.as_ref().is_none_or(is_wanted) {
+        return Ok(None);
+    }
     let subject =
         |launcher| Subject { program, protocol, launcher, case_timeout: plan.case_timeout };
     let (native, inside) = (subject(&plan.native), subject(&plan.inside));
@@ -122,13 +135,13 @@ fn run_program(plan: &Plan, program: &Path) -> io::Result<ProgramResult> {
         passes_only_alone: inside_side.only_alone.contains(case),
         name: case.clone(),
     };
-    Ok(ProgramResult {
+    Ok(Some(ProgramResult {
         group: Group::of_program(&name),
         protocol,
-        calls: if plan.record_calls { calls_of(plan, program)? } else { Vec::new() },
+        exercises,
         cases: names.iter().map(case).collect(),
         name,
-    })
+    }))
 }
 
 /// Cases that passed natively and not inside are tried natively once more: what then fails says
@@ -151,16 +164,6 @@ fn flaky(native: &Subject<'_>, names: &[String], first: &Side, inside: &Side) ->
     };
     let fails = |name: &String| second.verdicts.get(name) != Some(&Verdict::Passed);
     suspicious.into_iter().filter(fails).collect()
-}
-
-/// The system calls that a program makes. It has no more time than one case, since a trace of a
-/// program that runs for long says no more than that of its start.
-fn calls_of(plan: &Plan, program: &Path) -> io::Result<Vec<String>> {
-    let trace = tempfile::NamedTempFile::new()?;
-    let mut command = needs::under_strace(trace.path());
-    command.arg(program);
-    process::run(&mut command, b"", plan.case_timeout)?;
-    Ok(needs::read_trace(trace.path())?.into_keys().collect())
 }
 
 fn write_logs(folder: &Path, outputs: &HashMap<String, Vec<u8>>) -> io::Result<()> {
@@ -208,6 +211,7 @@ done
             case_timeout: Duration::from_secs(10),
             logs: Some(folder.path().join("logs")),
             record_calls: false,
+            only_calls: None,
         };
         let results = run(&plan, &|_| {}).unwrap();
         let verdicts: Vec<_> =

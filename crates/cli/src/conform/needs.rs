@@ -2,18 +2,26 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use clap::Args;
-use conformance::needs::{Need, Priority, judge, read_trace, under_strace};
+use conformance::needs::{Evidence, Need, Priority, judge};
+use conformance::trace::{Calls, OptionUse, under_strace};
 
+use super::{belljar, cannot};
 use crate::failure::Failure;
 use crate::output;
+use crate::signals::Signals;
+use crate::skill::scratch::Scratch;
+use crate::skill::usage;
 
 /// Options of `conform needs`.
 #[derive(Args)]
-#[command(override_usage = "belljar conform needs [OPTIONS] -- PROGRAM [ARGS]...")]
+#[command(override_usage = "belljar conform needs [OPTIONS] -- PROGRAM [ARGS]...\n       \
+    belljar conform needs [OPTIONS] --skill PATH")]
+#[command(after_help = "The program is run natively under strace where that is installed, and \
+    inside otherwise. A skill runs inside: its test cases, or its scripts with --help.")]
 pub struct Options {
     /// Print JSON
     #[arg(long)]
@@ -22,31 +30,28 @@ pub struct Options {
     #[arg(long)]
     all: bool,
     /// Run the program inside instead of natively under strace
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["both", "skill"])]
     inside: bool,
+    /// Run the program natively and inside, and tell what only Linux answered
+    #[arg(long, conflicts_with = "skill")]
+    both: bool,
+    /// A skill: a folder or an archive
+    #[arg(long, value_name = "PATH", conflicts_with = "program")]
+    skill: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "skill", trailing_var_arg = true, allow_hyphen_values = true)]
     program: Vec<OsString>,
 }
 
-/// Runs the program under a tracer and prints what it used. The program's output goes to standard
-/// error, so that ours can be piped on. Ends with 1 if something critical is missing.
+/// Prints what is used. The program's output goes to standard error, so that ours can be piped on.
+/// Ends with 1 if something critical is missing.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let cannot =
-        |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("cannot {what}: {error}"));
-    let trace = std::env::temp_dir().join(format!("belljar-needs-{}", std::process::id()));
-    let mut command = if options.inside { inside(&trace)? } else { under_strace(&trace) };
-    let status = command.args(&options.program).stdout(Stdio::from(std::io::stderr())).status();
-    let calls = read_trace(&trace);
-    // The trace may not have been written at all.
-    let _ = std::fs::remove_file(&trace);
-    status.map_err(|error| {
-        cannot("run the program under strace", &error)
-            .hint("install strace, or use --inside to trace the program in the sandbox")
-    })?;
-    let needs = judge(&calls.map_err(|error| cannot("read the trace", &error))?);
-    let shown: Vec<_> =
-        needs.iter().filter(|need| options.all || need.priority != Priority::None).collect();
+    let needs = match &options.skill {
+        Some(path) => of_skill(path)?,
+        None => of_program(options)?,
+    };
+    let is_shown = |need: &&Need| options.all || need.priority != Priority::None;
+    let shown: Vec<_> = needs.iter().filter(is_shown).collect();
     if options.json {
         output::print_json(&shown)?;
     } else {
@@ -56,12 +61,67 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     Ok(if critical { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn inside(trace: &Path) -> Result<Command, Failure> {
-    let belljar = std::env::current_exe()
-        .map_err(|error| Failure::new(format!("cannot find belljar: {error}")))?;
-    let mut command = Command::new(belljar);
-    command.arg("run").arg(format!("--trace={}", trace.display())).arg("--");
-    Ok(command)
+fn of_skill(path: &Path) -> Result<Vec<Need>, Failure> {
+    let signals = Signals::take_over()?;
+    let _scratch = Scratch::new()?;
+    let usage = usage::of_skill(path, &signals)?;
+    if !usage.not_run.is_empty() {
+        return Err(Failure::new(format!("{}: {}", usage.name, usage.not_run))
+            .hint("write test cases in tests/*.yaml beside SKILL.md"));
+    }
+    for case in &usage.cases {
+        let word = if case.passed { "passed" } else { "FAILED" };
+        eprintln!("{word}  {}  {}", case.name, case.reason);
+    }
+    Ok(usage.needs())
+}
+
+fn of_program(options: &Options) -> Result<Vec<Need>, Failure> {
+    if options.both {
+        let (native, _) = trace(under_strace, &options.program)?;
+        let (inside, _) = trace_inside(&options.program)?;
+        return Ok(judge(&native, Evidence::Both(&inside)));
+    }
+    if !options.inside && has_strace() {
+        let (calls, _) = trace(under_strace, &options.program)?;
+        return Ok(judge(&calls, Evidence::Native));
+    }
+    if !options.inside {
+        eprintln!("strace is not installed, so the program runs inside");
+    }
+    let (calls, status) = trace_inside(&options.program)?;
+    Ok(judge(&calls, Evidence::Inside { worked: status.success() }))
+}
+
+fn has_strace() -> bool {
+    let mut version = Command::new("strace");
+    version.arg("-V").stdout(Stdio::null()).stderr(Stdio::null());
+    matches!(version.status(), Ok(status) if status.success())
+}
+
+fn trace_inside(program: &[OsString]) -> Result<(Calls, ExitStatus), Failure> {
+    let belljar = belljar()?;
+    let inside = |trace: &Path| {
+        let mut command = Command::new(&belljar);
+        command.arg("run").arg(format!("--trace={}", trace.display())).arg("--");
+        command
+    };
+    trace(inside, program)
+}
+
+/// Runs a program under a tracer.
+fn trace(
+    tracer: impl Fn(&Path) -> Command,
+    program: &[OsString],
+) -> Result<(Calls, ExitStatus), Failure> {
+    let file = tempfile::NamedTempFile::new().map_err(cannot("make a file for the trace"))?;
+    let mut command = tracer(file.path());
+    let status = command.args(program).stdout(Stdio::from(std::io::stderr())).status();
+    let status = status.map_err(|error| {
+        cannot("run the program under a tracer")(error)
+            .hint("install strace, or use --inside to trace the program in the sandbox")
+    })?;
+    Ok((Calls::read(file.path()).map_err(cannot("read the trace"))?, status))
 }
 
 fn text(all: &[Need], shown: &[&Need]) -> String {
@@ -77,6 +137,14 @@ fn text(all: &[Need], shown: &[&Need]) -> String {
         );
         // Writing to a string does not fail.
         let _ = writeln!(text, "{}", line.trim_end());
+        for OptionUse { name, uses } in &need.options {
+            let only_linux =
+                if need.differs.contains(name) { "  only Linux answers it" } else { "" };
+            let _ = writeln!(text, "{:<9}   {name:<30} {:>5} times{only_linux}", "", uses.count);
+        }
+        if need.differs.contains(&need.call) {
+            let _ = writeln!(text, "{:<9}   only Linux answers it", "");
+        }
     }
     let supported = all.iter().filter(|need| need.priority == Priority::None).count();
     let _ = writeln!(text, "{supported} of {} system calls are fully supported", all.len());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use sandbox::{Backend, Control, ControlError, End, Streams};
-use sandbox_spec::SandboxSpec;
+use sandbox_spec::{SandboxSpec, Trace};
 use skills::cases::{
     Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
 };
@@ -45,6 +45,8 @@ pub struct SandboxRunner<'s> {
     pub backend: Box<dyn Backend>,
     /// Signals to us, which end a case early.
     pub signals: &'s Signals,
+    /// Where the calls of each case are written.
+    pub trace: Trace,
 }
 
 impl Runner for SandboxRunner<'_> {
@@ -53,7 +55,8 @@ impl Runner for SandboxRunner<'_> {
     }
 
     fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
-        let spec = spec_of(&request.plan)?;
+        let mut spec = spec_of(&request.plan)?;
+        spec.trace = self.trace.clone();
         let (input, feed) = std::io::pipe()?;
         let (output, output_end) = std::io::pipe()?;
         let (errors, errors_end) = std::io::pipe()?;

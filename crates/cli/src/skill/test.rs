@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use sandbox_spec::Trace;
 use skills::cases::{CaseResult, NativeRunner, Runner, read_all, run_case, table};
 
 use super::problem;
@@ -38,7 +39,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         Box::new(StoppableNativeRunner { native: NativeRunner::default(), signals: &signals })
     } else {
         let backend = backends::choose(&options.backend)?;
-        Box::new(SandboxRunner { backend, signals: &signals })
+        Box::new(SandboxRunner { backend, signals: &signals, trace: Trace::Off })
     };
     let mut results: Vec<CaseResult> = Vec::new();
     for (cases, findings) in read_all(&skill) {
