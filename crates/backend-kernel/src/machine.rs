@@ -364,6 +364,29 @@ impl UserMemory for GuestMachine {
         self.place.space.host.read_memory(address, buffer).map_err(|_| Errno::EFAULT)
     }
 
+    fn read_string_part(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
+        if self.is_calling() {
+            for piece in self.seat.pieces.get() {
+                let Some(offset) = inside(address, 1, piece.address, piece.length) else {
+                    continue;
+                };
+                let n = buffer.len().min(piece.length - offset);
+                let Some(part) = buffer.get_mut(..n) else { continue };
+                if piece.is_input
+                    && self.place.space.channel.read_data(
+                        self.place.index,
+                        piece.offset + offset,
+                        part,
+                    )
+                    && part.contains(&0)
+                {
+                    return Ok(n);
+                }
+            }
+        }
+        self.read_some(address, buffer)
+    }
+
     fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize> {
         if self.is_calling()
             && self

@@ -15,6 +15,12 @@ pub trait UserMemory {
     /// first one that cannot be read; `EFAULT` if that is none of a non-empty buffer.
     fn read_some(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize>;
 
+    /// Like [`read_some`](Self::read_some), but may end after any zero byte: for strings, whose
+    /// length the reader learns from that byte.
+    fn read_string_part(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
+        self.read_some(address, buffer)
+    }
+
     /// Copies `bytes` to guest memory at `address`. Returns how many went before the first one
     /// that cannot be written; `EFAULT` if that is none of non-empty bytes.
     fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize>;
@@ -161,14 +167,12 @@ impl UserPtr<CString> {
                 return Err(Errno::ENAMETOOLONG);
             }
             let piece = chunk.get_mut(..n).ok_or(Errno::EFAULT)?;
-            let n_read = memory.read_some(at, piece)?;
+            let n_read = memory.read_string_part(at, piece)?;
             let piece = piece.get(..n_read).ok_or(Errno::EFAULT)?;
-            match piece.iter().position(|&byte| byte == 0) {
-                Some(end) => {
-                    string.extend(piece.iter().take(end));
-                    return Ok(string);
-                }
-                None => string.extend_from_slice(piece),
+            let mut parts = piece.splitn(2, |&byte| byte == 0);
+            string.extend_from_slice(parts.next().unwrap_or(&[]));
+            if parts.next().is_some() {
+                return Ok(string);
             }
         }
     }
