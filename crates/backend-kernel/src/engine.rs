@@ -58,6 +58,9 @@ pub struct Engine {
     pub(crate) free_numbers: RefCell<Vec<usize>>,
     /// Host processes forked ahead, waiting for a program.
     pub(crate) pool: RefCell<VecDeque<Rc<Space>>>,
+    /// What the next `fork` needs, made ahead once there has been one.
+    pub(crate) spare: RefCell<Option<spaces::Spare>>,
+    pub(crate) wants_spare: Cell<bool>,
     /// Host processes whose program starts when the call under way is over.
     pub(crate) starting: RefCell<Vec<Rc<Space>>>,
     /// Retired host processes that have not been reaped.

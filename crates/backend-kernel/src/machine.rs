@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use channel_abi::layout::{MAX_THREADS, SHIM_BASE, SHIM_END};
 use channel_abi::request::{self, action};
-use channel_abi::{ids, state};
+use channel_abi::{ids, state, usage};
 use host_sys::{HostStatus, OuterPid, errno_of};
 use kernel_core::memory::UserMemory;
 use kernel_files::MappedFile;
 use kernel_tasks::machine::{Ids, Image, Start};
+use kernel_tasks::process::{CpuTimes, Usage};
 use kernel_tasks::{HostFile, Machine, Thread};
 use linux_abi::signals::Signal;
 use linux_abi::tasks::{ExitStatus, rlimit};
@@ -157,6 +158,22 @@ impl Machine for GuestMachine {
     fn thread_cpu_time(&self) -> (u64, u64) {
         let slot = self.place.space.channel.slot(self.place.index);
         (host_sys::thread_cpu_time(slot.host_tid.load(Relaxed)), 0)
+    }
+
+    fn told_usage(&self) -> Option<Usage> {
+        let header = self.place.space.channel.header();
+        if header.usage_told.swap(0, Relaxed) == 0 {
+            return None;
+        }
+        let told = |index: usize| header.usage.get(index).map_or(0, |word| word.load(Relaxed));
+        let total = self.place.space.host.pid().map_or(0, host_sys::process_cpu_time);
+        let system = told(usage::SYSTEM).min(total);
+        Some(Usage {
+            times: CpuTimes { user: total - system, system },
+            max_resident: told(usage::MAX_RESIDENT).saturating_mul(1024),
+            minor_faults: told(usage::MINOR_FAULTS),
+            major_faults: told(usage::MAJOR_FAULTS),
+        })
     }
 
     fn process_cpu_time(&self) -> (u64, u64) {

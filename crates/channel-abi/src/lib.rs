@@ -104,6 +104,25 @@ pub struct ChannelHeader {
     pub groups: AtomicU64,
     /// Bit m of word n: slot 64 n + m has a request.
     pub slots: [AtomicU64; layout::MAX_THREADS / 64],
+    /// Not zero if the shim has just asked the host what the process has used, for the request that
+    /// it is about to send.
+    pub usage_told: AtomicU32,
+    /// What the host answered: see [`usage`]. A claim, as all here.
+    pub usage: [AtomicU64; 5],
+}
+
+/// Indexes into [`ChannelHeader::usage`].
+pub mod usage {
+    /// User time in nanoseconds.
+    pub const USER: usize = 0;
+    /// System time in nanoseconds.
+    pub const SYSTEM: usize = 1;
+    /// The largest resident memory in KiB.
+    pub const MAX_RESIDENT: usize = 2;
+    /// Page faults without a read.
+    pub const MINOR_FAULTS: usize = 3;
+    /// Page faults with a read.
+    pub const MAJOR_FAULTS: usize = 4;
 }
 
 /// How the kernel is asleep.

@@ -153,6 +153,12 @@ pub const RULES: &[Rule] = &[
         reason: "CPU time of the caller; the vDSO falls back to this",
     },
     Rule {
+        number: 98,
+        name: "getrusage",
+        any_of: &[&[Test::Is(0, 0)]],
+        reason: "what the caller has used, for its parent",
+    },
+    Rule {
         number: 324,
         name: "membarrier",
         any_of: &[&[Test::OneOf(0, &[0, 1, 8, 16, 32, 64]), Test::Is(1, 0)]],

@@ -21,7 +21,8 @@ pub fn bell() -> &'static Bell {
     unsafe { &*core::ptr::with_exposed_provenance(BELL_ADDRESS as usize) }
 }
 
-fn header() -> &'static ChannelHeader {
+/// The first page of this process's channel.
+pub fn header() -> &'static ChannelHeader {
     // SAFETY: as for `bell`; the channel starts with its header.
     unsafe { &*core::ptr::with_exposed_provenance(CHANNEL_ADDRESS as usize) }
 }

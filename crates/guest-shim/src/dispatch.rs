@@ -13,7 +13,7 @@ use crate::process::VDSO;
 use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
-use crate::{frame, futex, inbox, mask, memory, robust, spawn, staging};
+use crate::{frame, futex, inbox, mask, memory, robust, spawn, staging, usage};
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
 #[unsafe(no_mangle)]
@@ -128,6 +128,11 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
             if thread.vfork.get().is_none() {
                 robust::abandon_locks(thread);
             }
+            usage::tell(thread);
+            forward(thread, registers, number)
+        }
+        nr::EXECVE | nr::EXECVEAT | nr::GETRUSAGE | nr::TIMES => {
+            usage::tell(thread);
             forward(thread, registers, number)
         }
         _ => forward(thread, registers, number),

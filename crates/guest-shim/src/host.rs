@@ -39,6 +39,8 @@ pub mod nr {
     pub const EXECVE: u64 = 59;
     pub const EXIT: u64 = 60;
     pub const SHMDT: u64 = 67;
+    pub const GETRUSAGE: u64 = 98;
+    pub const TIMES: u64 = 100;
     pub const GETUID: u64 = 102;
     pub const GETGID: u64 = 104;
     pub const GETEUID: u64 = 107;
@@ -56,6 +58,7 @@ pub mod nr {
     pub const SET_ROBUST_LIST: u64 = 273;
     pub const GET_ROBUST_LIST: u64 = 274;
     pub const SECCOMP: u64 = 317;
+    pub const EXECVEAT: u64 = 322;
     pub const MEMBARRIER: u64 = 324;
     pub const PKEY_MPROTECT: u64 = 329;
     pub const RSEQ: u64 = 334;

@@ -39,6 +39,7 @@ mod signals;
 mod spawn;
 mod staging;
 mod thread;
+mod usage;
 mod usermem;
 mod zygote;
 

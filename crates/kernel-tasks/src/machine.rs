@@ -9,6 +9,7 @@ pub use kernel_loader::{Image, Segment};
 use linux_abi::{Errno, SysResult};
 
 use crate::Thread;
+use crate::process::Usage;
 
 /// What the kernel can do to the host thread behind a guest thread. Implemented by
 /// `backend-kernel`; tests implement it with plain memory.
@@ -45,6 +46,11 @@ pub trait Machine {
 
     /// User and system CPU time of the whole host process in nanoseconds.
     fn process_cpu_time(&self) -> (u64, u64);
+
+    /// What the host process said that it has used, if it said so with the call under way.
+    fn told_usage(&self) -> Option<Usage> {
+        None
+    }
 
     /// Resident memory of the host process in bytes.
     fn resident_bytes(&self) -> u64;

@@ -24,7 +24,7 @@ mod tests;
 mod usage;
 mod wait;
 
-pub use usage::CpuTimes;
+pub use usage::{CpuTimes, Usage};
 pub use wait::{ChildEvent, ChildSelector, WaitFor};
 
 /// What a core dump would hold if nothing else was said: see core(5).
@@ -82,7 +82,7 @@ pub struct Process {
     status: Cell<Option<ExitStatus>>,
     /// Set from the start of the end on, so that nothing ends twice.
     exiting: Cell<bool>,
-    usage: RefCell<usage::Usage>,
+    usage: RefCell<usage::Kept>,
     flags: Cell<Flags>,
     /// Woken when a child changes state.
     child_events: WaitQueue,

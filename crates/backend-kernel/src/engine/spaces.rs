@@ -18,7 +18,32 @@ const POOL: usize = 2;
 /// How long a host process has to end by itself.
 const GRACE_NANOS: u64 = 200_000_000;
 
+/// A channel and a socket for the next copy of a host process.
+pub struct Spare {
+    channel: Channel,
+    ours: OwnedFd,
+    theirs: OwnedFd,
+}
+
+impl Spare {
+    fn new() -> SysResult<Self> {
+        let channel = Channel::new().map_err(errno_of)?;
+        channel.warm();
+        let (ours, theirs) = guest_process::host_process::socket_pair().map_err(errno_of)?;
+        Ok(Self { channel, ours, theirs })
+    }
+}
+
 impl Engine {
+    /// Makes ready for the next `fork`, while nobody waits for an answer. A process that has forked
+    /// once is likely to do so again; others need no spare.
+    pub fn make_spare(&self) {
+        if self.wants_spare.get() && self.spare.borrow().is_none() {
+            // Without one, the next fork makes its own, or fails with the reason.
+            *self.spare.borrow_mut() = Spare::new().ok();
+        }
+    }
+
     fn number_for_space(&self) -> SysResult<usize> {
         if let Some(number) = self.free_numbers.borrow_mut().pop() {
             return Ok(number);
@@ -68,14 +93,15 @@ impl Engine {
     /// of the message that brings the descriptors.
     pub fn fork_space(&self, parent: &Space, index: usize) -> SysResult<(Rc<Space>, u64)> {
         let number = self.number_for_space()?;
-        let channel = Channel::new().map_err(errno_of)?;
-        let (ours, theirs) = guest_process::host_process::socket_pair().map_err(errno_of)?;
+        let spare = self.spare.borrow_mut().take();
+        let Spare { channel, ours, theirs } = spare.map_or_else(Spare::new, Ok)?;
         let message = parent.next_message();
         let fork = u64::MAX; // the shim's FORK_MESSAGE
         let fds = [channel.file(), theirs.as_fd()];
         parent.host.send([message, fork], &fds).map_err(errno_of)?;
         let space = self.keep(number, Space::new(number, channel, HostProcess::new(ours)));
         // The copy has the same descriptors, so the same files in its cache.
+        self.wants_spare.set(true);
         *space.file_cache.borrow_mut() = *parent.file_cache.borrow();
         space.next_file.set(parent.next_file.get());
         space.prepare_slot(index);

@@ -114,6 +114,8 @@ impl Engine {
             let now = ticks();
             if worked {
                 last_work = now;
+            } else {
+                self.make_spare();
             }
             if self.timers.next_deadline().is_some_and(|at| at <= timers::now()) {
                 self.timers.fire(timers::now());

@@ -4,38 +4,38 @@ use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
 use kernel_core::timers;
-use kernel_tasks::process::CpuTimes;
+use kernel_tasks::process::{CpuTimes, Usage};
 use kernel_tasks::{Process, Thread};
 use linux_abi::tasks::{Rusage, Tms, usage_of};
 use linux_abi::time::Timeval;
 use linux_abi::{Errno, SysResult};
 
-fn usage(times: CpuTimes, max_resident: u64) -> Rusage {
+fn rusage(used: Usage) -> Rusage {
     Rusage {
-        user_time: Timeval::from_nanos(times.user),
-        system_time: Timeval::from_nanos(times.system),
-        max_resident_kb: (max_resident >> 10).cast_signed(),
+        user_time: Timeval::from_nanos(used.times.user),
+        system_time: Timeval::from_nanos(used.times.system),
+        max_resident_kb: (used.max_resident >> 10).cast_signed(),
+        minor_faults: used.minor_faults.cast_signed(),
+        major_faults: used.major_faults.cast_signed(),
         ..Rusage::default()
     }
 }
 
 /// What a child and its waited-for children have used, as `wait4` tells it.
 pub(super) fn usage_with_children(process: &Process) -> Rusage {
-    let (own, of_children) = process.max_resident();
-    let times = process.cpu_times().plus(process.children_cpu_times());
-    usage(times, own.max(of_children))
+    rusage(process.usage().plus(process.children_usage()))
 }
 
 /// Resources that were used.
 pub(crate) fn getrusage(thread: &Rc<Thread>, who: i32, place: UserPtr<Rusage>) -> SysResult<()> {
     let process = thread.process();
-    let answer = match who {
-        usage_of::SELF => usage(process.cpu_times(), process.max_resident().0),
-        usage_of::CHILDREN => usage(process.children_cpu_times(), process.max_resident().1),
-        usage_of::THREAD => usage(thread.cpu_times(), process.max_resident().0),
+    let used = match who {
+        usage_of::SELF => process.usage(),
+        usage_of::CHILDREN => process.children_usage(),
+        usage_of::THREAD => Usage { times: thread.cpu_times(), ..process.usage() },
         _ => return Err(Errno::EINVAL),
     };
-    place.write(&thread.memory(), &answer)
+    place.write(&thread.memory(), &rusage(used))
 }
 
 /// CPU times in clock ticks; returns the ticks since some time in the past.

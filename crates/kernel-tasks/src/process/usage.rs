@@ -46,14 +46,39 @@ impl From<(u64, u64)> for CpuTimes {
     }
 }
 
+/// What a process has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time.
+    pub times: CpuTimes,
+    /// The largest resident memory, in bytes.
+    pub max_resident: u64,
+    /// Page faults that the host served without a read.
+    pub minor_faults: u64,
+    /// Page faults for which the host had to read.
+    pub major_faults: u64,
+}
+
+impl Usage {
+    /// Both together, as a parent counts its children.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            times: self.times.plus(other.times),
+            max_resident: self.max_resident.max(other.max_resident),
+            minor_faults: self.minor_faults.saturating_add(other.minor_faults),
+            major_faults: self.major_faults.saturating_add(other.major_faults),
+        }
+    }
+}
+
+/// What is known of a process that the host does not know.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct Kept {
     /// Of host processes that this process has left behind by `execve` or by its end.
-    own: CpuTimes,
-    children: CpuTimes,
-    /// The largest resident memory seen, in bytes.
-    max_resident: u64,
-    children_max_resident: u64,
+    own: Usage,
+    /// Of children that it has waited for.
+    children: Usage,
 }
 
 impl Thread {
@@ -71,25 +96,25 @@ impl Thread {
 
 impl Process {
     /// What it has used so far, dead threads and former programs included.
-    pub fn cpu_times(&self) -> CpuTimes {
+    pub fn usage(&self) -> Usage {
         let own = self.usage.borrow().own;
-        match self.own_machine() {
-            Some(machine) => own.plus(machine.process_cpu_time().into()),
-            None => own,
-        }
+        self.own_machine().map_or(own, |machine| own.plus(used_by(&*machine)))
     }
 
     /// What the children it has waited for, and their waited-for children, have used.
-    pub fn children_cpu_times(&self) -> CpuTimes {
+    pub fn children_usage(&self) -> Usage {
         self.usage.borrow().children
     }
 
-    /// The largest resident memory in bytes: its own, and of any child it has waited for.
-    pub fn max_resident(&self) -> (u64, u64) {
-        let now = self.own_machine().map_or(0, |machine| machine.resident_bytes());
-        let mut usage = self.usage.borrow_mut();
-        usage.max_resident = usage.max_resident.max(now);
-        (usage.max_resident, usage.children_max_resident)
+    /// Its CPU time so far, dead threads and former programs included.
+    pub fn cpu_times(&self) -> CpuTimes {
+        let own = self.usage.borrow().own.times;
+        self.own_machine().map_or(own, |machine| own.plus(machine.process_cpu_time().into()))
+    }
+
+    /// The CPU time of the children it has waited for, and of their waited-for children.
+    pub fn children_cpu_times(&self) -> CpuTimes {
+        self.children_usage().times
     }
 
     /// The host's side of it, unless that is its parent's, as after `vfork`.
@@ -100,18 +125,23 @@ impl Process {
     /// The host process behind this one is about to go: keeps what it has used.
     pub(crate) fn charge_own_time(&self) {
         let Some(machine) = self.own_machine() else { return };
-        let times = machine.process_cpu_time().into();
-        let resident = machine.resident_bytes();
-        let mut usage = self.usage.borrow_mut();
-        usage.own = usage.own.plus(times);
-        usage.max_resident = usage.max_resident.max(resident);
+        let used = used_by(&*machine);
+        let mut kept = self.usage.borrow_mut();
+        kept.own = kept.own.plus(used);
     }
 
     pub(super) fn charge_child_time(&self, child: &Process) {
-        let times = child.cpu_times().plus(child.children_cpu_times());
-        let (own, of_children) = child.max_resident();
-        let mut usage = self.usage.borrow_mut();
-        usage.children = usage.children.plus(times);
-        usage.children_max_resident = usage.children_max_resident.max(own).max(of_children);
+        let used = child.usage().plus(child.children_usage());
+        let mut kept = self.usage.borrow_mut();
+        kept.children = kept.children.plus(used);
     }
+}
+
+/// What a host process has used: as it said itself, else as far as the host tells others.
+fn used_by(machine: &dyn Machine) -> Usage {
+    machine.told_usage().unwrap_or_else(|| Usage {
+        times: machine.process_cpu_time().into(),
+        max_resident: machine.resident_bytes(),
+        ..Usage::default()
+    })
 }
