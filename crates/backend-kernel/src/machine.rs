@@ -2,24 +2,26 @@
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use channel_abi::layout::{MAX_THREADS, SHIM_BASE, SHIM_END};
 use channel_abi::request::{self, action};
-use channel_abi::{ids, state, usage};
+use channel_abi::{ids, lent, state, usage};
 use host_sys::{HostStatus, OuterPid, errno_of};
 use kernel_core::memory::UserMemory;
 use kernel_files::MappedFile;
+use kernel_files::lending::{Lender, Loan};
 use kernel_tasks::machine::{Ids, Image, Start};
 use kernel_tasks::process::{CpuTimes, Usage};
 use kernel_tasks::{HostFile, Machine, Thread};
+use linux_abi::files::OpenFlags;
 use linux_abi::signals::Signal;
 use linux_abi::tasks::{ExitStatus, rlimit};
 use linux_abi::{Errno, SysResult};
 
-use crate::engine::space::Seat;
+use crate::engine::space::{Seat, Space};
 use crate::engine::{Engine, Place};
 
 /// What the shim maps beside the guest, at most: the channel, and some room for stacks.
@@ -76,7 +78,6 @@ impl GuestMachine {
     /// The reply tells the shim to use this file: where it is in the cache, and the number of the
     /// message that brings it, 0 if it is there.
     fn pass_file(&self, file: &MappedFile) -> SysResult<(u64, u64)> {
-        use std::os::fd::AsFd;
         let space = &self.place.space;
         let (place, is_new) = space.place_file(file).ok_or(Errno::EAGAIN)?;
         let mut message = 0;
@@ -290,6 +291,43 @@ impl Machine for GuestMachine {
         Ok(())
     }
 
+    fn lender(&self) -> Option<Rc<dyn Lender>> {
+        let traced = self.engine().ok()?.tracer.is_some();
+        if traced || self.is_vfork_child.get() || !self.is_calling() {
+            return None; // a trace shows every call
+        }
+        Some(Rc::<Space>::clone(&self.place.space))
+    }
+
+    fn lend(&self, fd: u32, loan: &Loan, access: OpenFlags) -> SysResult<bool> {
+        let space = &self.place.space;
+        let device = |kind: u32| {
+            let reads = if access.can_read() { lent::READS } else { 0 };
+            let writes = if access.can_write() { lent::WRITES } else { 0 };
+            space.lend(fd, kind | reads | writes).map(|_| false).ok_or(Errno::EBADF)
+        };
+        let host = match loan {
+            Loan::Null => return device(lent::NULL),
+            Loan::Zero => return device(lent::ZERO),
+            Loan::File(host) => host,
+        };
+        let word = space.lend(fd, lent::FILE).ok_or(Errno::EBADF)?;
+        let message = space.next_message();
+        let what = lent::MESSAGE | u64::from(word) << lent::MESSAGE_SHIFT | u64::from(fd);
+        if let Err(errno) = space.host.send([message, what], &[host.as_fd()]) {
+            space.take_back(fd);
+            return Err(errno_of(errno));
+        }
+        self.set_action(action::LEND, [0, message]);
+        Ok(true)
+    }
+
+    fn stop_lending(&self) {
+        if !self.is_vfork_child.get() {
+            self.place.space.stop_lending();
+        }
+    }
+
     fn set_affinity(&self, processors: &[u64]) {
         use host_sys::rustix::thread::{CpuSet, sched_setaffinity};
         let mut set = CpuSet::new();
@@ -352,7 +390,7 @@ impl GuestMachine {
 
 /// Whether a slot can be given to a new thread: nobody sits there, and the host thread that did has
 /// left for good.
-fn is_free(space: &crate::engine::Space, index: usize) -> bool {
+fn is_free(space: &Space, index: usize) -> bool {
     match space.known_seat(index) {
         None => true,
         Some(seat) => {

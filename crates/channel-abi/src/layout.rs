@@ -53,6 +53,9 @@ pub const DOORBELL_FD: i32 = 4;
 /// Descriptors that the kernel passes have this number or a higher one.
 pub const FIRST_PASSED_FD: i32 = 5;
 
+/// Guest descriptors below this number can be lent to the shim.
+pub const MAX_LENT: usize = 512;
+
 /// How many passed descriptors a process keeps, so that they need not be passed again.
 pub const FILE_CACHE: usize = 8;
 

@@ -109,6 +109,31 @@ pub struct ChannelHeader {
     pub usage_told: AtomicU32,
     /// What the host answered: see [`usage`]. A claim, as all here.
     pub usage: [AtomicU64; 5],
+    /// What the shim may do by itself with each descriptor: see [`lent`]. Written by the kernel.
+    pub lent: [AtomicU32; layout::MAX_LENT],
+}
+
+/// What a word of [`ChannelHeader::lent`] says. Zero: every call goes to the kernel.
+pub mod lent {
+    /// The part that tells what is lent.
+    pub const KIND: u32 = 0x3f;
+    /// `/dev/null`.
+    pub const NULL: u32 = 1;
+    /// `/dev/zero`.
+    pub const ZERO: u32 = 2;
+    /// A file whose host descriptor was passed. The upper 24 bits tell this loan from others.
+    pub const FILE: u32 = 3;
+    /// A device may be read.
+    pub const READS: u32 = 0x40;
+    /// A device may be written.
+    pub const WRITES: u32 = 0x80;
+    /// Shift of the number of a loan.
+    pub const NUMBER_SHIFT: u32 = 8;
+    /// A message that brings the descriptor of a lent file has this bit, the word above bit 16, and
+    /// the guest's descriptor below.
+    pub const MESSAGE: u64 = 1 << 62;
+    /// Shift of the word in such a message.
+    pub const MESSAGE_SHIFT: u32 = 16;
 }
 
 /// Indexes into [`ChannelHeader::usage`].

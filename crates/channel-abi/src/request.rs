@@ -46,8 +46,9 @@ pub mod action {
     /// Map a file. Bits 8 to 15: its place in the file cache; bit 16: it is new and its
     /// descriptor is on the socket. First detail: flags to add to the mapping's.
     pub const MAP: u64 = 6;
-    /// Read a file: as `MAP`; first detail: the offset in the file; second: how many bytes.
-    pub const READ: u64 = 7;
+    /// The file of this call is lent: its descriptor comes with the message that the second detail
+    /// names, and the shim does the call by itself, as those to follow.
+    pub const LEND: u64 = 7;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

@@ -62,6 +62,18 @@ pub const RULES: &[Rule] = &[
                  which would show host thread ids",
     },
     Rule {
+        number: 0,
+        name: "read",
+        any_of: &[&[Test::FromOn(0, PASSED)]],
+        reason: "files that the kernel process passed, open for reading",
+    },
+    Rule {
+        number: 17,
+        name: "pread64",
+        any_of: &[&[Test::FromOn(0, PASSED)]],
+        reason: "files that the kernel process passed, open for reading",
+    },
+    Rule {
         number: 1,
         name: "write",
         any_of: &[&[Test::Is(0, DOORBELL), Test::Is(2, 8)], &[Test::Is(0, SOCKET), Test::Is(2, 1)]],
@@ -85,6 +97,13 @@ pub const RULES: &[Rule] = &[
         reason: "memory of the guest's own",
     },
     Rule {
+        number: 8,
+        name: "lseek",
+        any_of: &[&[Test::FromOn(0, PASSED)]],
+        reason: "the position of a lent file, which is the guest's own; the kernel process itself \
+                 names positions in every call on a file that it passes",
+    },
+    Rule {
         number: 28,
         name: "madvise",
         any_of: &[&[Test::OneOf(
@@ -96,12 +115,6 @@ pub const RULES: &[Rule] = &[
     Rule { number: 25, name: "mremap", any_of: ALWAYS, reason: "memory of the guest's own" },
     Rule { number: 26, name: "msync", any_of: ALWAYS, reason: "memory of the guest's own" },
     Rule { number: 27, name: "mincore", any_of: ALWAYS, reason: "memory of the guest's own" },
-    Rule {
-        number: 17,
-        name: "pread64",
-        any_of: &[&[Test::FromOn(0, PASSED)]],
-        reason: "large reads of files that the kernel process passed, open for reading",
-    },
     Rule {
         number: 15,
         name: "rt_sigreturn",

@@ -3,7 +3,6 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use channel_abi::ids;
-use channel_abi::layout::FIRST_PASSED_FD;
 use channel_abi::request::{action, reply, restart};
 
 use crate::channel::{request, request_staged};
@@ -13,7 +12,7 @@ use crate::process::VDSO;
 use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
-use crate::{frame, futex, inbox, mask, memory, robust, spawn, staging, usage};
+use crate::{frame, futex, inbox, lent, mask, memory, robust, spawn, staging, usage};
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
 #[unsafe(no_mangle)]
@@ -135,7 +134,27 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
             usage::tell(thread);
             forward(thread, registers, number)
         }
+        nr::READ | nr::WRITE | nr::PREAD64 | nr::LSEEK => match lent::call(thread, number, r) {
+            Some(result) => Ok(result),
+            None => forward(thread, registers, number),
+        },
+        nr::CLOSE | nr::DUP2 | nr::DUP3 | nr::CLOSE_RANGE => {
+            let closed = closed_descriptors(number, r);
+            let result = forward(thread, registers, number);
+            lent::give_back(closed);
+            result
+        }
         _ => forward(thread, registers, number),
+    }
+}
+
+/// Which descriptors a call closes.
+fn closed_descriptors(number: u64, r: &Registers) -> core::ops::Range<usize> {
+    let (first, second) = (r.rdi as u32 as usize, r.rsi as u32 as usize);
+    match number {
+        nr::CLOSE => first..first.saturating_add(1),
+        nr::CLOSE_RANGE => first..second.saturating_add(1),
+        _ => second..second.saturating_add(1),
     }
 }
 
@@ -159,27 +178,16 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
         action::NONE => Ok(result),
         action::LEAVE => Ok(spawn::leave(thread, registers)),
         action::EXIT_THREAD => spawn::exit_thread(thread),
-        action::READ => read_file(thread, args[1], word),
+        action::LEND => {
+            inbox::catch_up(thread.slot().args[reply::DETAIL2].load(Relaxed));
+            match lent::call(thread, number, registers) {
+                Some(result) => Ok(result),
+                // Another thread has closed it meanwhile: the kernel tells what there is now.
+                None => forward(thread, registers, number),
+            }
+        }
         _ => Ok(result),
     }
-}
-
-/// The kernel passed a file and told where to read: the data goes straight to the guest.
-fn read_file(thread: &Tcb, buffer: u64, word: u64) -> Result<i64, i64> {
-    let slot = thread.slot();
-    let offset = slot.args[reply::DETAIL].load(Relaxed);
-    let detail = slot.args[reply::DETAIL2].load(Relaxed);
-    let (length, message) = (detail >> 32, detail & 0xffff_ffff);
-    memory::check_range(buffer, length).map_err(|_| errno::EFAULT)?;
-    inbox::LOCK.lock();
-    let file = inbox::file((word >> action::INDEX_SHIFT & 0xff) as usize, message);
-    let result = if file < FIRST_PASSED_FD {
-        errno::EFAULT
-    } else {
-        host::call4(nr::PREAD64, file.cast_unsigned().into(), buffer, length, offset)
-    };
-    inbox::LOCK.unlock();
-    Ok(result)
 }
 
 /// `shmat(id, address, flags)`: the kernel names the segment and its length.

@@ -14,8 +14,10 @@ pub const SETUP_FAILED: i32 = 72;
 
 /// System call numbers.
 pub mod nr {
+    pub const READ: u64 = 0;
     pub const WRITE: u64 = 1;
     pub const CLOSE: u64 = 3;
+    pub const LSEEK: u64 = 8;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
     pub const MUNMAP: u64 = 11;
@@ -62,7 +64,9 @@ pub mod nr {
     pub const MEMBARRIER: u64 = 324;
     pub const PKEY_MPROTECT: u64 = 329;
     pub const RSEQ: u64 = 334;
+    pub const DUP3: u64 = 292;
     pub const CLONE3: u64 = 435;
+    pub const CLOSE_RANGE: u64 = 436;
 }
 
 /// Negative error numbers, as the host returns them.

@@ -6,6 +6,7 @@
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use channel_abi::layout::{FILE_CACHE, SOCKET_FD};
+use channel_abi::lent;
 
 use crate::host::{self, errno, nr};
 use crate::process::Lock;
@@ -89,6 +90,8 @@ fn receive_until(number: u64) {
                     break;
                 }
             }
+        } else if place & lent::MESSAGE != 0 {
+            crate::lent::accept(place & !lent::MESSAGE, fds[0]);
         } else if let Some(file) = FILES.get(place as usize) {
             host::close(file.swap(fds[0], Relaxed));
         }
@@ -100,6 +103,13 @@ fn receive_until(number: u64) {
 pub fn file(place: usize, number: u64) -> i32 {
     receive_until(number);
     FILES.get(place).map_or(-1, |file| file.load(Relaxed))
+}
+
+/// Receives what messages up to `number` bring.
+pub fn catch_up(number: u64) {
+    LOCK.lock();
+    receive_until(number);
+    LOCK.unlock();
 }
 
 /// The two descriptors of message `number`. The lock must be held.

@@ -29,6 +29,7 @@ mod frame;
 mod futex;
 mod host;
 mod inbox;
+mod lent;
 mod libc;
 mod mask;
 mod memory;

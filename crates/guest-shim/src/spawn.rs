@@ -103,6 +103,7 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
     slot.signal_mask.store(mask, SeqCst);
     IS_THREADED.store(0, Relaxed);
     crate::rewrite::release_lock_after_fork();
+    crate::lent::forget_after_fork();
     thread.vfork.set(None);
     thread.robust_list.set(0);
     apply(thread, registers, start);

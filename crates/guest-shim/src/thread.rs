@@ -157,6 +157,13 @@ impl Tcb {
     /// How large the memory for one image is.
     pub const XSAVE_ROOM: u64 = XSAVE_BUFFER / 2;
 
+    /// Whether this thread plays a `vfork` child.
+    #[inline(always)]
+    pub fn is_vfork_child(&self) -> bool {
+        // SAFETY: only this thread uses the cell, and no reference outlives this line.
+        unsafe { &*self.vfork.as_ptr() }.is_some()
+    }
+
     /// Signals that wait and are not blocked.
     #[inline(always)]
     pub fn deliverable(&self) -> u64 {

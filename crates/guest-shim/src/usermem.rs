@@ -7,6 +7,7 @@ use core::arch::global_asm;
 use crate::host::errno;
 
 // shim_copy(to, from, n) -> bytes not copied.
+// shim_zero(to, n) -> bytes not written.
 // shim_copy_string(to, from, max) -> length with its zero; EFAULT; ENAMETOOLONG.
 // shim_compare_exchange(address, expected, new) -> 0 done, 1 other value, EFAULT; see `fixups`.
 global_asm!(
@@ -17,6 +18,16 @@ shim_copy:
 shim_copy_access:
     rep movsb
 shim_copy_fault:
+    mov %rcx, %rax
+    ret
+
+    .globl shim_zero, shim_zero_access, shim_zero_fault
+shim_zero:
+    mov %rsi, %rcx
+    xor %eax, %eax
+shim_zero_access:
+    rep stosb
+shim_zero_fault:
     mov %rcx, %rax
     ret
 
@@ -71,6 +82,9 @@ unsafe extern "C" {
     fn shim_copy(to: u64, from: u64, n: usize) -> usize;
     fn shim_copy_access();
     fn shim_copy_fault();
+    fn shim_zero(to: u64, n: usize) -> usize;
+    fn shim_zero_access();
+    fn shim_zero_fault();
     fn shim_copy_string(to: u64, from: u64, max: usize) -> i64;
     fn shim_copy_string_access();
     fn shim_copy_string_fault();
@@ -86,6 +100,7 @@ unsafe extern "C" {
 pub fn fixup(rip: u64) -> Option<u64> {
     let table = [
         (shim_copy_access as *const (), shim_copy_fault as *const ()),
+        (shim_zero_access as *const (), shim_zero_fault as *const ()),
         (shim_copy_string_access as *const (), shim_copy_string_fault as *const ()),
         (shim_compare_exchange_access as *const (), shim_compare_exchange_fault as *const ()),
         (shim_xrstor_access as *const (), shim_xrstor_fault as *const ()),
@@ -109,6 +124,12 @@ pub fn copy(to: u64, from: u64, n: usize) -> Result<(), i64> {
     // SAFETY: faults are caught by `fixup`; the shim's side of every copy is memory that its
     // caller owns, and the guest's side may be anything.
     if unsafe { shim_copy(to, from, n) } == 0 { Ok(()) } else { Err(errno::EFAULT) }
+}
+
+/// Writes `n` zeroes.
+pub fn zero(to: u64, n: usize) -> Result<(), i64> {
+    // SAFETY: faults are caught by `fixup`; the memory is the guest's.
+    if unsafe { shim_zero(to, n) } == 0 { Ok(()) } else { Err(errno::EFAULT) }
 }
 
 /// Copies a zero-terminated string in. Returns its length with the zero.

@@ -1,10 +1,11 @@
 //! The descriptor table of a process.
 
 use std::cell::Cell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use linux_abi::{Errno, Fd, SysResult};
 
+use crate::lending::Lender;
 use crate::{OpenFile, locks};
 
 /// The highest number of descriptors that any limit may allow (Linux: `fs.nr_open`).
@@ -24,6 +25,8 @@ pub struct FdTable {
     lowest_free: usize,
     /// Owns the record locks that were set through this table.
     id: u64,
+    /// Who lends files of this table to the guest process.
+    lender: Option<Weak<dyn Lender>>,
 }
 
 impl Default for FdTable {
@@ -31,7 +34,7 @@ impl Default for FdTable {
         thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
         let id = NEXT.get();
         NEXT.set(id + 1);
-        Self { entries: Vec::new(), lowest_free: 0, id }
+        Self { entries: Vec::new(), lowest_free: 0, id, lender: None }
     }
 }
 
@@ -110,6 +113,7 @@ impl FdTable {
             return Err(Errno::EBADF);
         }
         let old = self.entries.get_mut(index).and_then(Option::take);
+        self.take_back(index);
         self.put(index, Descriptor { file, close_on_exec })?;
         Ok(old.map(|old| old.file))
     }
@@ -130,7 +134,27 @@ impl FdTable {
         let index = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
         let entry = self.entries.get_mut(index).and_then(Option::take).ok_or(Errno::EBADF)?;
         self.lowest_free = self.lowest_free.min(index);
+        self.take_back(index);
         Ok(entry.file)
+    }
+
+    /// Has `lender` told when descriptors are closed. Returns whether it may lend: not if another
+    /// process has this table too, or this process has another table.
+    pub fn serve(&mut self, lender: &Rc<dyn Lender>) -> bool {
+        let before = self.lender.as_ref().and_then(Weak::upgrade);
+        if before.is_some_and(|before| !before.is_over() && !Rc::ptr_eq(&before, lender)) {
+            return false;
+        }
+        self.lender = Some(Rc::downgrade(lender));
+        lender.serves(self.id)
+    }
+
+    /// The guest process must not use this descriptor by itself any more.
+    fn take_back(&self, index: usize) {
+        let lender = self.lender.as_ref().and_then(Weak::upgrade);
+        if let (Some(lender), Ok(fd)) = (lender, u32::try_from(index)) {
+            lender.take_back(fd);
+        }
     }
 
     /// Whether `fd` is closed on `execve`.
@@ -154,6 +178,9 @@ impl FdTable {
     /// Takes every descriptor out.
     pub fn remove_all(&mut self) -> Vec<Rc<OpenFile>> {
         self.lowest_free = 0;
+        if let Some(lender) = self.lender.as_ref().and_then(Weak::upgrade) {
+            lender.take_all_back();
+        }
         std::mem::take(&mut self.entries).into_iter().flatten().map(|entry| entry.file).collect()
     }
 

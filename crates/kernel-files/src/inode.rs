@@ -8,6 +8,7 @@
 //! compared and [`Attachments`] are found again.
 
 use std::any::Any;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
@@ -347,6 +348,12 @@ pub trait Content {
 
     /// The host descriptor behind a mapping.
     fn map(&self, request: MapRequest) -> SysResult<MappedFile>;
+
+    /// A host descriptor of its own, open for reading, if the content is as the host has it and the
+    /// guest may read it without asking.
+    fn lend(&self) -> Option<OwnedFd> {
+        None
+    }
 
     /// Changes what is allocated.
     fn allocate(&self, what: Allocate, offset: u64, length: u64) -> SysResult<()> {

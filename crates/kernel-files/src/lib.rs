@@ -25,6 +25,7 @@ pub mod host_stream;
 pub mod hostfs;
 pub mod inode;
 pub mod inotify;
+pub mod lending;
 pub mod locks;
 pub mod memfd;
 pub mod metadata;

@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 
 use crate::inode::Inode;
+use crate::lending;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::open_file::OpenFile;
@@ -78,6 +79,8 @@ impl Watchers {
         let watchers = inode.attachments().get_or_attach(Self::default);
         watchers.list.borrow_mut().push((watcher, number));
         N_WATCHES.set(N_WATCHES.get().saturating_add(1));
+        // Who watches is told of every read.
+        lending::take_all_back();
     }
 
     /// Ends a watch that was added.

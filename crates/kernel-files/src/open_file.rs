@@ -13,6 +13,7 @@ use linux_abi::{Errno, SysResult, WaitResult};
 
 use crate::attachments::Attachments;
 use crate::inode::{Extent, Inode};
+use crate::lending::{Lendable, Loan, Use};
 use crate::locks;
 use crate::metadata::{FileKind, Metadata};
 use crate::mount::Location;
@@ -227,6 +228,11 @@ pub trait FileOps: Any {
         Err(Errno::ENODEV)
     }
 
+    /// What the guest process may use of this file without asking.
+    fn lend(&self) -> Option<Lendable> {
+        None
+    }
+
     /// The status flags are about to change from `F_SETFL`. Files that cannot have a flag refuse.
     fn check_flags(&self, flags: OpenFlags) -> SysResult<()> {
         let _ = flags;
@@ -265,7 +271,7 @@ pub trait ReleaseObserver {
 pub struct OpenFile {
     ops: Rc<dyn FileOps>,
     flags: Cell<OpenFlags>,
-    offset: Cell<u64>,
+    usage: Use,
     id: u64,
     release_observers: RefCell<Vec<Weak<dyn ReleaseObserver>>>,
     location: Option<Location>,
@@ -290,7 +296,7 @@ impl OpenFile {
         Rc::new(Self {
             ops,
             flags: Cell::new(flags),
-            offset: Cell::new(0),
+            usage: Use::default(),
             id,
             location,
             attachments: Attachments::default(),
@@ -373,12 +379,32 @@ impl OpenFile {
 
     /// The position.
     pub fn offset(&self) -> u64 {
-        self.offset.get()
+        self.usage.offset()
     }
 
     /// Changes the position.
     pub fn set_offset(&self, offset: u64) {
-        self.offset.set(offset);
+        self.usage.set_offset(offset);
+    }
+
+    /// The kernel has moved `n` bytes for a call on this file.
+    pub fn count_use(&self, n: usize) {
+        self.usage.count(n);
+    }
+
+    /// What to lend of this file now, if it is used so much that it is worth it.
+    pub fn loan(&self) -> Option<Loan> {
+        if !self.usage.is_worth_lending() || notify::is_watched() {
+            return None;
+        }
+        if let Some(host) = self.usage.host() {
+            return Some(Loan::File(host));
+        }
+        match self.ops.lend()? {
+            Lendable::Null => Some(Loan::Null),
+            Lendable::Zero => Some(Loan::Zero),
+            Lendable::File(host) => self.usage.move_to(host).ok().map(Loan::File),
+        }
     }
 
     /// A number that no other open file of the sandbox has, for lock owners and `kcmp`.

@@ -9,6 +9,7 @@ use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::{Content, Inode, OpenGuard, WriteAt};
+use crate::lending::Lendable;
 use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile};
 use crate::text_busy::InUse;
 
@@ -61,6 +62,10 @@ impl FileOps for RegularFile {
             self.content()?.sync(!file.flags().contains(OpenFlags::SYNC))?;
         }
         Ok(n)
+    }
+
+    fn lend(&self) -> Option<Lendable> {
+        self.inode.content()?.lend().map(Lendable::File)
     }
 
     fn poll(&self, _file: &OpenFile) -> PollEvents {

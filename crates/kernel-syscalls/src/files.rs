@@ -11,6 +11,7 @@ mod flock;
 mod getdents;
 mod inotify;
 mod ioctl;
+mod lend;
 mod memfd;
 mod mount;
 mod names;

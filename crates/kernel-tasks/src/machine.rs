@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use kernel_core::memory::UserMemory;
 use kernel_files::MappedFile;
+use kernel_files::lending::{Lender, Loan};
 pub use kernel_loader::{Image, Segment};
+use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::Thread;
@@ -101,6 +103,21 @@ pub trait Machine {
         let _ = (file, detail);
         Err(Errno::ENODEV)
     }
+
+    /// Who lends files to the guest process; `None` if nothing can be lent to it now.
+    fn lender(&self) -> Option<Rc<dyn Lender>> {
+        None
+    }
+
+    /// Lets the guest process use the file behind `fd` without asking, for reading, and a device
+    /// also for writing, as `access` says. Returns whether it does the call under way by itself.
+    fn lend(&self, fd: u32, loan: &Loan, access: OpenFlags) -> SysResult<bool> {
+        let _ = (fd, loan, access);
+        Err(Errno::ENOSYS)
+    }
+
+    /// The threads of the guest process begin to differ in what their descriptors mean.
+    fn stop_lending(&self) {}
 
     /// The guest's `RLIMIT_AS` and `RLIMIT_DATA` for its process: the host enforces them, because it
     /// maps the memory. `u64::MAX` is no limit.

@@ -5,10 +5,12 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use channel_abi::layout::{FILE_CACHE, SLEEP_WORDS};
+use channel_abi::lent;
 use guest_process::channel::Piece;
 use guest_process::{Channel, HostProcess, Reply};
 use kernel_core::executor::Slot;
 use kernel_files::MappedFile;
+use kernel_files::lending::{self, Lender};
 use kernel_syscalls::handler::Answer;
 use kernel_tasks::Thread;
 use std::sync::atomic::Ordering::SeqCst;
@@ -36,6 +38,21 @@ pub struct Space {
     pub file_cache: RefCell<[Option<u64>; FILE_CACHE]>,
     /// The next place of the cache to be used.
     pub next_file: Cell<usize>,
+    /// What is lent to the process.
+    pub lending: Lending,
+}
+
+/// What a process may use without asking.
+#[derive(Default)]
+pub struct Lending {
+    /// The descriptor table that all of its threads have; `None` until something is lent.
+    table: Cell<Option<u64>>,
+    /// Its threads have different tables: nothing is lent any more.
+    is_over: Cell<bool>,
+    /// It has been remembered as one who lends.
+    is_remembered: Cell<bool>,
+    /// The number of the last loan.
+    number: Cell<u32>,
 }
 
 /// A thread's seat in a space.
@@ -102,7 +119,28 @@ impl Space {
             messages: Cell::default(),
             file_cache: RefCell::default(),
             next_file: Cell::default(),
+            lending: Lending::default(),
         }
+    }
+
+    /// Lends something for a descriptor. Returns the word that says so.
+    pub fn lend(self: &Rc<Self>, fd: u32, what: u32) -> Option<u32> {
+        let word = self.channel.header().lent.get(fd as usize)?;
+        let number = self.lending.number.get().wrapping_add(1);
+        self.lending.number.set(number);
+        let value = what | number << lent::NUMBER_SHIFT;
+        if !self.lending.is_remembered.replace(true) {
+            let lender: Rc<dyn Lender> = Rc::<Self>::clone(self);
+            lending::remember(Rc::downgrade(&lender));
+        }
+        word.store(value, SeqCst);
+        Some(value)
+    }
+
+    /// Lends nothing any more.
+    pub fn stop_lending(&self) {
+        self.lending.is_over.set(true);
+        self.take_all_back();
     }
 
     /// The seat of a slot, made when it is first asked for.
@@ -164,5 +202,30 @@ impl Space {
             return Some((place, true));
         }
         None
+    }
+}
+
+impl Lender for Space {
+    fn serves(&self, table: u64) -> bool {
+        let served = self.lending.table.get().unwrap_or(table);
+        self.lending.table.set(Some(served));
+        served == table && !self.lending.is_over.get()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_retired.get()
+    }
+
+    fn take_back(&self, fd: u32) {
+        if let Some(word) = self.channel.header().lent.get(fd as usize) {
+            word.store(0, SeqCst);
+        }
+    }
+
+    fn take_all_back(&self) {
+        self.lending.is_remembered.set(false);
+        for word in &self.channel.header().lent {
+            word.store(0, SeqCst);
+        }
     }
 }

@@ -11,6 +11,7 @@ use rustix::rand::GetRandomFlags;
 
 use super::{FULL, NULL, RANDOM, URANDOM};
 use crate::inode::OpenRequest;
+use crate::lending::Lendable;
 use crate::metadata::DeviceNumber;
 use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile, SeekTo, allocate_map_ids};
 use crate::special::Device;
@@ -108,6 +109,14 @@ impl FileOps for MemoryDevice {
         }
         // Nobody looks at the bytes, not even to find out whether they are there.
         Ok(source.remaining())
+    }
+
+    fn lend(&self) -> Option<Lendable> {
+        match self.device {
+            NULL => Some(Lendable::Null),
+            super::ZERO => Some(Lendable::Zero),
+            _ => None,
+        }
     }
 
     fn map(&self, _file: &OpenFile, request: MapRequest) -> SysResult<MappedFile> {

@@ -125,6 +125,10 @@ impl Content for HostInode {
         Ok(MappedFile { host: self.reading()?, id: self.map_ids() + 1 })
     }
 
+    fn lend(&self) -> Option<OwnedFd> {
+        Rc::into_inner(self.open_content(OFlags::RDONLY).ok()?)
+    }
+
     fn allocate(&self, what: Allocate, offset: u64, length: u64) -> SysResult<()> {
         let keep = |keep_size| {
             if keep_size { FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() }

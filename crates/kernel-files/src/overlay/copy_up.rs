@@ -8,6 +8,7 @@ use super::inode::{OverlayInode, Place};
 use super::{marks, require_upper};
 use crate::copy::{Data, fill, link_of, new_like, times_of};
 use crate::inode::Inode;
+use crate::lending;
 use crate::metadata::FileKind;
 
 impl OverlayInode {
@@ -68,6 +69,8 @@ impl OverlayInode {
         marks::set_origin(&*copy, layer.kind, self.number());
         self.known_as(&copy.metadata()?);
         *self.upper.borrow_mut() = Some(Rc::clone(&copy));
+        // Who reads the old content by itself must see the new one.
+        lending::take_all_back();
         Ok(copy)
     }
 }

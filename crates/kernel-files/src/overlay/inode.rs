@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use kernel_core::io::{Sink, Source};
@@ -194,6 +195,10 @@ impl Inode for OverlayInode {
 impl Content for OverlayInode {
     fn size(&self) -> SysResult<u64> {
         self.with_content(|content| content.size())
+    }
+
+    fn lend(&self) -> Option<OwnedFd> {
+        self.with_content(|content| Ok(content.lend())).ok().flatten()
     }
 
     fn prepare_open(&self, flags: OpenFlags) -> SysResult<OpenGuard> {

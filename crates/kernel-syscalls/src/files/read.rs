@@ -11,6 +11,7 @@ use kernel_tasks::Thread;
 use linux_abi::files::IoVec;
 use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
+use super::lend::lend;
 use super::transfer::{Position, RwFlags, check_end};
 
 /// Reads at the position.
@@ -21,6 +22,9 @@ pub(crate) async fn read(
     count: usize,
 ) -> WaitResult<usize> {
     let file = readable(&thread, fd)?;
+    if lend(&thread, fd, &file) {
+        return Ok(0);
+    }
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
     read_into(&thread, &file, buffers, Position::Current, false).await
@@ -36,6 +40,9 @@ pub(crate) async fn pread64(
 ) -> WaitResult<usize> {
     let position = Position::from_guest(offset)?;
     let file = readable_at(&thread, fd, position)?;
+    if lend(&thread, fd, &file) {
+        return Ok(0);
+    }
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
     read_into(&thread, &file, buffers, position, false).await
@@ -121,6 +128,7 @@ async fn read_into(
     } else {
         thread.retry(file, PollEvents::READABLE, None, attempt).await?
     };
+    file.count_use(n);
     if n > 0 {
         notify::of_file(file, Event::Access);
     }

@@ -19,6 +19,7 @@ use linux_abi::signals::{Signal, code};
 use linux_abi::tasks::rlimit;
 use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
 
+use super::lend::lend;
 use super::transfer::{Limited, Position, RwFlags, check_end};
 
 /// Writes at the position.
@@ -31,7 +32,17 @@ pub(crate) async fn write(
     let file = writable_at(&thread, fd, Position::Current)?;
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
-    write_from(&thread, &file, buffers, Position::Current, RwFlags::empty()).await
+    let n = write_from(&thread, &file, buffers, Position::Current, RwFlags::empty()).await?;
+    if is_device(&file) {
+        file.count_use(n);
+        lend(&thread, fd, &file);
+    }
+    Ok(n)
+}
+
+/// Whether the file is one that takes all and keeps nothing, and so can be lent for writing.
+fn is_device(file: &OpenFile) -> bool {
+    file.inode().is_some_and(|inode| inode.kind() == FileKind::CharacterDevice)
 }
 
 /// Writes at `offset` and leaves the position alone.

@@ -109,6 +109,9 @@ impl Thread {
         let files = if flags.contains(CloneFlags::FILES) {
             self.files()
         } else {
+            if kind == Kind::Thread {
+                self.machine().stop_lending();
+            }
             Rc::new(RefCell::new(self.files().borrow().clone()))
         };
         let fs = if flags.contains(CloneFlags::FS) { self.fs() } else { self.fs().duplicate() };
@@ -177,6 +180,7 @@ impl Thread {
         let files = self.files();
         // One handle is this function's, one the thread's.
         if Rc::strong_count(&files) > 2 {
+            self.machine().stop_lending();
             let copy = files.borrow().clone();
             *self.files.borrow_mut() = Rc::new(RefCell::new(copy));
         }

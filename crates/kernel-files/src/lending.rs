@@ -1,0 +1,129 @@
+//! Files that are lent to the guest process that uses them.
+//!
+//! A guest process can read a host file, `/dev/null` or `/dev/zero` by itself, without asking the
+//! kernel each time. The kernel lends what is used often, through a [`Lender`] for each guest
+//! process, and takes it back when the descriptor is closed, or when the kernel has to see every
+//! use again: when somebody begins to watch files, or when a file gets another content below the
+//! same name.
+
+use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
+use std::rc::{Rc, Weak};
+
+use host_sys::{errno_of, rustix};
+use linux_abi::SysResult;
+use rustix::fs::SeekFrom;
+
+/// Descriptors that one guest process uses without asking.
+pub trait Lender {
+    /// Whether this process uses the table with this id, and no other.
+    fn serves(&self, table: u64) -> bool;
+    /// The process is over.
+    fn is_over(&self) -> bool;
+    /// Takes back what was lent for a descriptor.
+    fn take_back(&self, fd: u32);
+    /// Takes everything back.
+    fn take_all_back(&self);
+}
+
+/// What is lent.
+pub enum Loan {
+    /// `/dev/null`.
+    Null,
+    /// `/dev/zero`.
+    Zero,
+    /// A host file, open for reading, that shares its position with the open file.
+    File(Rc<OwnedFd>),
+}
+
+/// What can be lent of a file.
+pub enum Lendable {
+    /// `/dev/null`.
+    Null,
+    /// `/dev/zero`.
+    Zero,
+    /// The content of a host file: a descriptor of its own, open for reading, at position 0.
+    File(OwnedFd),
+}
+
+thread_local! {
+    /// Those who have lent something since everything was taken back.
+    static LENDERS: RefCell<Vec<Weak<dyn Lender>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Remembers one who lends from now on, until [`take_all_back`].
+pub fn remember(lender: Weak<dyn Lender>) {
+    LENDERS.with_borrow_mut(|lenders| lenders.push(lender));
+}
+
+/// Takes everything back from everybody. Costs as much as was lent since the last time.
+pub fn take_all_back() {
+    for lender in LENDERS.take() {
+        if let Some(lender) = lender.upgrade() {
+            lender.take_all_back();
+        }
+    }
+}
+
+/// Reads that are worth this much make a file be lent.
+const WORTH: u32 = 3;
+/// So many bytes of a read count as much as the read itself.
+const BYTES_OF_ONE: usize = 16 << 10;
+
+/// How an open file is being used, and where its position is.
+#[derive(Default)]
+pub(crate) struct Use {
+    worth: Cell<u32>,
+    /// Once it was lent, the host keeps the position.
+    host: RefCell<Option<Rc<OwnedFd>>>,
+    offset: Cell<u64>,
+}
+
+impl Use {
+    /// `n` bytes were moved by the kernel.
+    pub(crate) fn count(&self, n: usize) {
+        // At the end of a file there is nothing more to come.
+        let more = if n == 0 { 0 } else { 1 + u32::try_from(n / BYTES_OF_ONE).unwrap_or(WORTH) };
+        self.worth.set(if n == 0 { 0 } else { self.worth.get().saturating_add(more) });
+    }
+
+    /// Whether it is time to lend. Says so once, until it has been used as much again.
+    pub(crate) fn is_worth_lending(&self) -> bool {
+        let is_worth = self.worth.get() >= WORTH;
+        if is_worth {
+            self.worth.set(0);
+        }
+        is_worth
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        match &*self.host.borrow() {
+            // A regular file has a position.
+            Some(host) => rustix::fs::tell(host).unwrap_or(0),
+            None => self.offset.get(),
+        }
+    }
+
+    pub(crate) fn set_offset(&self, offset: u64) {
+        match &*self.host.borrow() {
+            Some(host) => {
+                // Positions that the host does not know are the kernel's to refuse before.
+                let _ = rustix::fs::seek(host, SeekFrom::Start(offset));
+            }
+            None => self.offset.set(offset),
+        }
+    }
+
+    /// The descriptor by which it was lent before.
+    pub(crate) fn host(&self) -> Option<Rc<OwnedFd>> {
+        self.host.borrow().clone()
+    }
+
+    /// From now on the position is that of `host`.
+    pub(crate) fn move_to(&self, host: OwnedFd) -> SysResult<Rc<OwnedFd>> {
+        rustix::fs::seek(&host, SeekFrom::Start(self.offset.get())).map_err(errno_of)?;
+        let host = Rc::new(host);
+        *self.host.borrow_mut() = Some(Rc::clone(&host));
+        Ok(host)
+    }
+}
