@@ -207,6 +207,7 @@ impl Sandbox {
         if self.ended_because.get() != Some(Ending::Killed) {
             self.results.deliver(starter);
         }
+        self.results.tidy();
         self.ending()
     }
 

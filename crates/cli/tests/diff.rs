@@ -41,6 +41,29 @@ fn shows_what_a_program_did_and_nothing_else() {
 }
 
 #[test]
+fn tells_of_earlier_runs_in_json() {
+    let place = tempfile::tempdir().unwrap();
+    let run = ["run", "--overlay", "kept", "--user", "root", "--", "sh", "-c", WORK];
+    assert!(belljar(&run, place.path()).status.success());
+    let output = belljar(&["diff", "--json", "--overlay", "kept"], place.path());
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let changes: Vec<String> = value["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| format!("{} {}", it["happened"].as_str().unwrap(), it["path"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        "changed /etc/hosts",
+        "created /root/d",
+        "created /root/d/link",
+        "created /root/d/new",
+        "removed /usr/bin/env",
+    ];
+    assert_eq!(changes, expected);
+}
+
+#[test]
 fn results_arrive_and_what_is_missing_is_told() {
     let place = tempfile::tempdir().unwrap();
     let script = "mkdir -p r/s && echo x > r/s/f && ln -s /etc r/s/l && exit 3";

@@ -9,12 +9,14 @@ pub mod beneath;
 mod content;
 mod directory;
 mod inode;
+mod kept;
 mod shared;
 
 #[cfg(test)]
 mod tests;
 
 use std::any::Any;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -24,6 +26,7 @@ use linux_abi::{Errno, SysResult};
 use crate::inode::{FileSystem, Inode};
 use crate::metadata::{DeviceNumber, FileSystemUsage};
 use inode::HostInode;
+pub use kept::is_kept_mark;
 use shared::Shared;
 
 /// How a host folder is shown.
@@ -34,6 +37,9 @@ pub struct HostOptions {
     /// Nobody else changes it while the sandbox runs, or at least nobody inside has to see it:
     /// names and metadata are remembered. Only together with `read_only`.
     pub immutable: bool,
+    /// Owners and modes that the guest gives are kept in extended attributes, for a folder that
+    /// takes the writes of an overlay.
+    pub keeps_owners: bool,
     /// Whose files are shown as whose; `None` shows owners as they are on the host.
     pub owners: Option<OwnerMap>,
 }
@@ -73,6 +79,19 @@ impl HostFs {
         let folder = HostInode::root(&shared, beneath::open_root(folder)?)?;
         let root = folder.find(name.as_encoded_bytes())?;
         Ok(Rc::new(Self { shared, root }))
+    }
+}
+
+impl HostFs {
+    /// Keeps other sandboxes from writing to the folder for as long as the result lives; `EBUSY`
+    /// if one does already.
+    pub fn lock(&self) -> SysResult<OwnedFd> {
+        let folder = beneath::open_for_listing(&self.root.directory_handle()?)?;
+        let how = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        match rustix::fs::flock(&folder, how).map_err(errno_of) {
+            Err(Errno::EAGAIN) => Err(Errno::EBUSY),
+            result => result.map(|()| folder),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod directory;
 mod inode;
 mod listing;
 mod marks;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -18,15 +19,17 @@ mod tests;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use linux_abi::{Errno, SysResult};
 
 use crate::device_numbers::allocate_device;
 use crate::inode::{FileSystem, Inode};
-use crate::metadata::{DeviceNumber, FileSystemUsage, Metadata};
+use crate::metadata::{AttributeChange, DeviceNumber, FileSystemUsage, Metadata, Ownership};
 pub use changes::Difference;
 use inode::OverlayInode;
+use work::Work;
 
 /// Where the writable layer is, which decides how it remembers what Linux has no bit for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub struct Upper {
     pub file_system: Rc<dyn FileSystem>,
     /// Where it is.
     pub kind: UpperKind,
+    /// Held while it is used, so that no other sandbox writes to the same folder.
+    pub lock: Option<Rc<OwnedFd>>,
 }
 
 /// Names a file of a layer: the layer's device and the file's number.
@@ -55,6 +60,8 @@ pub(crate) struct Shared {
     upper: Option<Upper>,
     /// Files that somebody holds, so that there is one inode per file, before and after copy-up.
     inodes: RefCell<HashMap<RealId, Weak<OverlayInode>>>,
+    /// Where files are made ready, if the upper layer has to survive a run that is killed.
+    work: Option<Work>,
     /// The devices of the layers, for numbers that tell layers apart.
     layers: RefCell<Vec<DeviceNumber>>,
 }
@@ -102,19 +109,62 @@ impl Overlay {
     /// written.
     pub fn new(lowers: Vec<Rc<dyn Inode>>, upper: Option<Upper>) -> SysResult<Rc<Self>> {
         let top = upper.as_ref().map(|upper| upper.file_system.root());
+        let work = match (&upper, &top) {
+            (Some(Upper { kind: UpperKind::Folder, .. }), Some(top)) => {
+                prepare_folder(top, lowers.first())?;
+                Some(Work::open(top)?)
+            }
+            _ => None,
+        };
         let shared = Rc::new(Shared {
             device: allocate_device(),
             upper,
             inodes: RefCell::default(),
+            work,
             layers: RefCell::default(),
         });
         let root = OverlayInode::root(&shared, top, lowers)?;
         Ok(Rc::new(Self { shared, root }))
     }
 
+    /// Leaves nothing of its own in the folder that keeps writes. Files can still be read.
+    pub fn tidy(&self) {
+        if let (Some(work), Some(upper)) = (&self.shared.work, &self.shared.upper) {
+            work.remove(&upper.file_system.root());
+        }
+    }
+
     /// The writable layer, for those who want to know what was changed.
     pub fn upper(&self) -> Option<&Upper> {
         self.shared.upper.as_ref()
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        self.tidy();
+    }
+}
+
+/// Makes a folder that nothing was written to yet look like the directory below it.
+fn prepare_folder(top: &Rc<dyn Inode>, below: Option<&Rc<dyn Inode>>) -> SysResult<()> {
+    let mut is_new = true;
+    top.directory().ok_or(Errno::ENOTDIR)?.list(0, &mut |_| {
+        is_new = false;
+        false
+    })?;
+    let Some(below) = below.filter(|_| is_new) else { return Ok(()) };
+    let Ownership { mode, uid, gid } = below.ownership()?;
+    let change = AttributeChange {
+        mode: Some(mode & linux_abi::files::mode::CHANGEABLE),
+        uid: Some(uid),
+        gid: Some(gid),
+        ..AttributeChange::default()
+    };
+    match top.set_attributes(&change) {
+        // A host without extended attributes shows the folder as the guest's own.
+        Ok(()) | Err(Errno::EPERM) => Ok(()),
+        Err(errno) => Err(errno),
     }
 }
 

@@ -180,7 +180,8 @@ pub fn default_root(
 pub(crate) fn memory_upper(spec: &SandboxSpec) -> Upper {
     let max_bytes = spec.limits.disk.map_or(DEFAULT_DISK, |size| size.0);
     let limits = Limits { max_bytes: Some(max_bytes), max_inodes: Some(MAX_INODES) };
-    Upper { file_system: Tmpfs::new(limits, 0o755, 0, 0), kind: UpperKind::Memory }
+    let file_system = Tmpfs::new(limits, 0o755, 0, 0);
+    Upper { file_system, kind: UpperKind::Memory, lock: None }
 }
 
 /// The upper layer in a host folder, which is made if it is not there.
@@ -189,8 +190,11 @@ pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path) -> SysResult<Upper> 
         error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO)
     };
     std::fs::create_dir_all(path).map_err(failed)?;
-    let options = HostOptions { read_only: false, immutable: false, owners: Some(owner_map(spec)) };
-    Ok(Upper { file_system: HostFs::open(path, options)?, kind: UpperKind::Folder })
+    let options =
+        HostOptions { keeps_owners: true, owners: Some(owner_map(spec)), ..HostOptions::default() };
+    let file_system = HostFs::open(path, options)?;
+    let lock = Some(Rc::new(file_system.lock()?));
+    Ok(Upper { file_system, kind: UpperKind::Folder, lock })
 }
 
 /// Shows the invoking user's files as the guest's own.
@@ -237,7 +241,7 @@ impl Tree {
             Ownership::AsOnHost => None,
         };
         let read_only = mount.access != MountAccess::ReadWrite;
-        let options = HostOptions { read_only, immutable: false, owners };
+        let options = HostOptions { read_only, owners, ..HostOptions::default() };
         let mut fs: Rc<dyn FileSystem> = HostFs::open(&mount.source, options)?;
         if mount.access == MountAccess::Overlay {
             let options = HostOptions { immutable: true, ..options };

@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use host_sys::rustix;
 pub use sandbox_spec::{Change, Happened, Now};
 
+/// A folder at the top of the layer in which the kernel makes files ready. A run that was killed
+/// leaves it behind.
+const WORK: &str = ".belljar-work";
+
 /// Lists what the layer `upper` changes in the folder `lower`, folders before what is in them.
 /// Without a `lower` everything is new.
 pub fn list(upper: &Path, lower: Option<&Path>) -> io::Result<Vec<Change>> {
@@ -57,6 +61,9 @@ impl Listing<'_> {
     ) -> io::Result<()> {
         for entry in read_folder(&self.upper.join(folder))? {
             let path = folder.join(&entry);
+            if path == Path::new(WORK) {
+                continue;
+            }
             let is = fs::symlink_metadata(self.upper.join(&path))?;
             let was = self.before(&path);
             if is_whiteout(&is) {

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::beneath::{check_name, open_in};
 use super::inode::{HostInode, Place};
+use super::kept::Kept;
 use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::FileKind;
 
@@ -86,7 +87,10 @@ impl Directory for HostInode {
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
         check_name(name)?;
         let handle = self.writable()?;
-        let mode = Mode::from_raw_mode(new.mode & HOST_MODE);
+        let keeps_owners = self.shared.options.keeps_owners;
+        let kept = Kept { uid: new.uid, gid: new.gid, mode: new.mode };
+        let bits = if keeps_owners { kept.host_mode(new.kind.kind()) } else { new.mode };
+        let mode = Mode::from_raw_mode(bits & HOST_MODE);
         let mut opened = None;
         match new.kind {
             NewKind::Regular => {
@@ -114,6 +118,13 @@ impl Directory for HostInode {
             NewKind::CharacterDevice(_) | NewKind::BlockDevice(_) => return Err(Errno::EPERM),
         }
         let inode = self.find(name)?;
+        if keeps_owners && new.kind.kind() != FileKind::CharacterDevice {
+            match inode.keep(kept) {
+                // Without attributes the file is whose the mount says, as in any host folder.
+                Ok(()) | Err(Errno::EPERM) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
         if let Some(opened) = opened {
             // Whoever makes a file may write to it, even if its mode does not allow that later.
             inode.keep_open(&opened);

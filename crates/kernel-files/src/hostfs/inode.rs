@@ -12,6 +12,7 @@ use linux_abi::{Errno, SysResult};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, Timestamps};
 
 use super::beneath;
+use super::kept::Kept;
 use super::shared::{HostId, Shared};
 use crate::attachments::Attachments;
 use crate::inode::{Content, Directory, Inode, Xattrs};
@@ -40,6 +41,8 @@ pub struct HostInode {
     pub(super) map_ids: Cell<u64>,
     /// Remembered when nothing changes.
     metadata: Cell<Option<Metadata>>,
+    /// What the guest believes of owner and mode, if the folder keeps that.
+    kept: Cell<Option<Kept>>,
     attachments: Attachments,
     this: Weak<HostInode>,
 }
@@ -58,6 +61,7 @@ impl HostInode {
         handle: Option<Rc<OwnedFd>>,
     ) -> Rc<Self> {
         let metadata = to_metadata(shared, stat);
+        let kept = Self::read_kept(shared, metadata.kind(), place.as_ref(), handle.as_deref());
         let inode = Rc::new_cyclic(|this| Self {
             shared: Rc::clone(shared),
             id: id_of(stat),
@@ -68,6 +72,7 @@ impl HostInode {
             for_writing: RefCell::default(),
             map_ids: Cell::new(0),
             metadata: Cell::new(shared.is_immutable().then_some(metadata)),
+            kept: Cell::new(kept),
             attachments: Attachments::default(),
             this: this.clone(),
         });
@@ -75,6 +80,38 @@ impl HostInode {
             shared.remember(id_of(stat), &inode);
         }
         inode
+    }
+
+    fn read_kept(
+        shared: &Shared,
+        kind: FileKind,
+        place: Option<&Place>,
+        handle: Option<&OwnedFd>,
+    ) -> Option<Kept> {
+        if !shared.options.keeps_owners || !can_have_xattrs(kind) {
+            return None;
+        }
+        match (place, handle) {
+            (Some(place), _) => {
+                Kept::read(&*place.parent.directory_handle().ok()?, Some(&place.name))
+            }
+            (None, Some(handle)) => Kept::read(handle, None),
+            (None, None) => None,
+        }
+    }
+
+    /// Keeps what the guest believes of owner and mode. Only if the folder does that.
+    pub(super) fn keep(&self, kept: Kept) -> SysResult<()> {
+        if can_have_xattrs(self.kind) {
+            match self.place() {
+                Some(place) => {
+                    kept.write(&*place.parent.directory_handle()?, Some(&place.name))?;
+                }
+                None => kept.write(&*self.directory_handle()?, None)?,
+            }
+        }
+        self.kept.set(Some(kept));
+        Ok(())
     }
 
     /// The file of this name in this directory.
@@ -267,7 +304,11 @@ impl Inode for HostInode {
         if let Some(metadata) = self.metadata.get() {
             return Ok(metadata);
         }
-        Ok(to_metadata(&self.shared, &self.stat()?))
+        let mut metadata = to_metadata(&self.shared, &self.stat()?);
+        if let Some(kept) = self.kept.get() {
+            kept.apply(&mut metadata);
+        }
+        Ok(metadata)
     }
 
     fn ownership(&self) -> SysResult<Ownership> {
@@ -277,6 +318,23 @@ impl Inode for HostInode {
     fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
         if self.shared.options.read_only {
             return Err(Errno::EROFS);
+        }
+        if self.shared.options.keeps_owners {
+            let metadata = self.metadata()?;
+            let mut kept = Kept::of(&metadata);
+            kept.uid = change.uid.unwrap_or(kept.uid);
+            kept.gid = change.gid.unwrap_or(kept.gid);
+            kept.mode = change.mode.unwrap_or(kept.mode) & mode::CHANGEABLE;
+            if kept != Kept::of(&metadata) || self.kept.get().is_none() {
+                self.keep(kept)?;
+            }
+            if change.mode.is_some() && can_have_xattrs(self.kind) {
+                self.change_mode(kept.host_mode(self.kind))?;
+            }
+            if change.accessed.is_some() || change.modified.is_some() {
+                self.change_times(change)?;
+            }
+            return Ok(());
         }
         let now = self.ownership()?;
         // Files on the host belong to whoever started the sandbox, and stay so.
@@ -307,7 +365,7 @@ impl Inode for HostInode {
     }
 
     fn xattrs(&self) -> Option<&dyn Xattrs> {
-        matches!(self.kind, FileKind::Regular | FileKind::Directory).then_some(self as &dyn Xattrs)
+        can_have_xattrs(self.kind).then_some(self as &dyn Xattrs)
     }
 
     fn read_link(&self) -> SysResult<Vec<u8>> {
@@ -319,6 +377,10 @@ impl Inode for HostInode {
         let target = rustix::fs::readlinkat(&*parent, &*place.name, Vec::new());
         Ok(target.map_err(errno_of)?.into_bytes())
     }
+}
+
+fn can_have_xattrs(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Regular | FileKind::Directory)
 }
 
 fn id_of(stat: &rustix::fs::Statx) -> HostId {

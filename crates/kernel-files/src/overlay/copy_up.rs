@@ -54,19 +54,31 @@ impl OverlayInode {
         let new = new_like(&metadata, &link)?;
         // The change of the directory is ours, not the guest's: its times stay.
         let times = directory.metadata()?;
-        let copy = names.create(&name, &new)?;
-        let filled = fill(&**lower, &*copy, &metadata, data, &|name| !marks::is_mark(name));
-        if let Err(errno) = filled {
+        let work = self.shared.work.as_ref();
+        let (making, making_name) = match work {
+            Some(work) => (work.names()?, work.fresh_name()),
+            None => (names, name.to_vec()),
+        };
+        let copy = making.create(&making_name, &new)?;
+        let finish = || {
+            fill(&**lower, &*copy, &metadata, data, &|name| !marks::is_mark(name))?;
+            marks::set_origin(&*copy, layer.kind, self.number());
+            let Some(work) = work else { return Ok(()) };
+            if let Some(content) = copy.content() {
+                content.sync(false)?;
+            }
+            work.publish(&making_name, metadata.kind(), &directory, &name)
+        };
+        if let Err(errno) = finish() {
             // Half a copy would hide the whole file.
             if metadata.kind() == FileKind::Directory {
-                names.rmdir(&name)?;
+                making.rmdir(&making_name)?;
             } else {
-                names.unlink(&name)?;
+                making.unlink(&making_name)?;
             }
             return Err(errno);
         }
         directory.set_attributes(&times_of(&times))?;
-        marks::set_origin(&*copy, layer.kind, self.number());
         self.known_as(&copy.metadata()?);
         *self.upper.borrow_mut() = Some(Rc::clone(&copy));
         // Who reads the old content by itself must see the new one.

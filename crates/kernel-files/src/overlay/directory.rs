@@ -7,7 +7,7 @@ use linux_abi::{Errno, SysResult};
 
 use super::inode::{OverlayInode, Place};
 use super::listing::Listing;
-use super::{UpperKind, marks, require_upper};
+use super::{UpperKind, marks, require_upper, work};
 use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::FileKind;
 use crate::static_directory::StaticDirectory;
@@ -15,6 +15,9 @@ use crate::static_directory::StaticDirectory;
 impl OverlayInode {
     /// What the layers have of this name.
     pub(super) fn find(&self, name: &[u8]) -> SysResult<Rc<OverlayInode>> {
+        if name == work::NAME && self.is_top() {
+            return Err(Errno::ENOENT);
+        }
         let mut upper = None;
         if let Some(directory) = &*self.upper.borrow() {
             match directory.directory().ok_or(Errno::ENOTDIR)?.lookup(name) {
@@ -64,6 +67,11 @@ impl OverlayInode {
         Ok(found)
     }
 
+    /// Whether this is the top, whose upper directory has the hidden work folder in it.
+    fn is_top(&self) -> bool {
+        self.place.borrow().is_none() && self.shared.work.is_some()
+    }
+
     fn is_in_lowers(&self, name: &[u8]) -> SysResult<bool> {
         Ok(!self.find_lowers(name, FileKind::Anonymous)?.is_empty())
     }
@@ -97,6 +105,9 @@ impl OverlayInode {
             })?;
             for (name, inode, kind) in entries {
                 if listing.has(&name) || hidden.contains(&name) {
+                    continue;
+                }
+                if name == work::NAME && self.is_top() {
                     continue;
                 }
                 let mut number = self.shared.number(device, inode);
@@ -143,24 +154,16 @@ impl OverlayInode {
         Ok(is_empty)
     }
 
-    /// The upper directory, without a whiteout at `name`. Says whether there was one.
-    fn clear_whiteout(&self, name: &[u8]) -> SysResult<(Rc<dyn Inode>, bool)> {
-        let upper = self.copy_up()?;
-        let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
-        let had_whiteout = match directory.lookup(name) {
-            Ok(found) if marks::is_whiteout(&*found) => {
-                directory.unlink(name)?;
-                true
-            }
-            _ => false,
-        };
-        Ok((upper, had_whiteout))
-    }
-
     /// Removes what the upper layer has of `name`, and hides what the lower ones have.
     fn remove_name(&self, name: &[u8], child: &OverlayInode) -> SysResult<()> {
         let upper = self.copy_up()?;
         let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
+        let is_hidden = self.is_in_lowers(name)?;
+        if let (true, Some(work)) = (is_hidden, &self.shared.work) {
+            work.white_out(&upper, name)?;
+            self.unlisted(name);
+            return Ok(());
+        }
         if let Some(real) = &*child.upper.borrow()
             && directory.lookup(name).is_ok_and(|found| Rc::ptr_eq(&found, real))
         {
@@ -171,7 +174,7 @@ impl OverlayInode {
                 directory.unlink(name)?;
             }
         }
-        if self.is_in_lowers(name)? {
+        if is_hidden {
             marks::add_whiteout(directory, name)?;
         }
         self.unlisted(name);
@@ -244,6 +247,36 @@ fn clear_directory(directory: &dyn Inode) -> SysResult<()> {
     Ok(())
 }
 
+/// Moves a name of the upper layer in one step, if the host can: what is at the new name is
+/// replaced, and the old name becomes a whiteout if it `hides` something.
+fn move_name(
+    names: &dyn Directory,
+    name: &[u8],
+    to: &Rc<dyn Inode>,
+    new_name: &[u8],
+    kind: FileKind,
+    hides: bool,
+) -> SysResult<()> {
+    let target = to.directory().ok_or(Errno::ENOTDIR)?;
+    let meets_whiteout = target.lookup(new_name).is_ok_and(|found| marks::is_whiteout(&*found));
+    if meets_whiteout && kind == FileKind::Directory {
+        // A directory does not replace a device; the whiteout goes where it may be needed.
+        names.rename(name, to, new_name, RenameMode::Exchange)?;
+        return if hides { Ok(()) } else { names.unlink(name) };
+    }
+    if !hides {
+        return names.rename(name, to, new_name, RenameMode::Replace);
+    }
+    match names.rename(name, to, new_name, RenameMode::Whiteout) {
+        // A host file system that cannot leave a whiteout behind.
+        Err(Errno::EINVAL) => {
+            names.rename(name, to, new_name, RenameMode::Replace)?;
+            marks::add_whiteout(names, name)
+        }
+        result => result,
+    }
+}
+
 impl Directory for OverlayInode {
     fn lookup(&self, name: &[u8]) -> SysResult<Rc<dyn Inode>> {
         Ok(self.find(name)?)
@@ -264,19 +297,35 @@ impl Directory for OverlayInode {
 
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
         let layer = require_upper(&self.shared)?;
-        let (upper, had_whiteout) = self.clear_whiteout(name)?;
+        if name == work::NAME && self.is_top() {
+            return Err(Errno::EPERM);
+        }
+        let upper = self.copy_up()?;
         let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
-        let created = match directory.create(name, new) {
-            Ok(created) => created,
-            Err(errno) => {
-                if had_whiteout {
+        let has_whiteout = directory.lookup(name).is_ok_and(|found| marks::is_whiteout(&*found));
+        let is_opaque = has_whiteout && new.kind == NewKind::Directory;
+        match &self.shared.work {
+            Some(work) if has_whiteout => {
+                let ready = work.fresh_name();
+                let created = work.names()?.create(&ready, new)?;
+                if is_opaque {
+                    marks::set_opaque(&*created, layer.kind)?;
+                }
+                work.publish(&ready, new.kind.kind(), &upper, name)?;
+            }
+            _ => {
+                if has_whiteout {
+                    directory.unlink(name)?;
+                }
+                let created = directory.create(name, new);
+                if has_whiteout && created.is_err() {
                     marks::add_whiteout(directory, name)?;
                 }
-                return Err(errno);
+                let created = created?;
+                if is_opaque {
+                    marks::set_opaque(&*created, layer.kind)?;
+                }
             }
-        };
-        if had_whiteout && new.kind == NewKind::Directory {
-            marks::set_opaque(&*created, layer.kind)?;
         }
         let inode = self.find(name)?;
         self.listed(name, &inode);
@@ -292,8 +341,22 @@ impl Directory for OverlayInode {
     fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {
         let target = Self::overlay_directory(target)?;
         let real = target.copy_up()?;
-        let (upper, _) = self.clear_whiteout(name)?;
-        upper.directory().ok_or(Errno::ENOTDIR)?.link(name, &real)?;
+        let upper = self.copy_up()?;
+        let directory = upper.directory().ok_or(Errno::ENOTDIR)?;
+        let has_whiteout = directory.lookup(name).is_ok_and(|found| marks::is_whiteout(&*found));
+        match &self.shared.work {
+            Some(work) if has_whiteout => {
+                let ready = work.fresh_name();
+                work.names()?.link(&ready, &real)?;
+                work.publish(&ready, target.kind(), &upper, name)?;
+            }
+            _ => {
+                if has_whiteout {
+                    directory.unlink(name)?;
+                }
+                directory.link(name, &real)?;
+            }
+        }
         if target.place.borrow().is_none() {
             target.set_place(self, name)?;
         }
@@ -333,7 +396,7 @@ impl Directory for OverlayInode {
         };
         moved.prepare_move()?;
         let from = self.copy_up()?;
-        let (to, _) = target.clear_whiteout(new_name)?;
+        let to = target.copy_up()?;
         let names = from.directory().ok_or(Errno::ENOTDIR)?;
         if let (RenameMode::Exchange, Some(other)) = (mode, &replaced) {
             other.prepare_move()?;
@@ -351,10 +414,8 @@ impl Directory for OverlayInode {
                     clear_directory(&**real)?;
                 }
             }
-            names.rename(name, &to, new_name, RenameMode::Replace)?;
-            if mode == RenameMode::Whiteout || self.is_in_lowers(name)? {
-                marks::add_whiteout(names, name)?;
-            }
+            let hides = mode == RenameMode::Whiteout || self.is_in_lowers(name)?;
+            move_name(names, name, &to, new_name, moved.kind(), hides)?;
             self.unlisted(name);
         }
         moved.set_place(target, new_name)?;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use linux_abi::SysResult;
 
 use super::UpperKind;
+use crate::hostfs::is_kept_mark;
 use crate::inode::{Directory, Inode, NewInode, NewKind, XattrMode};
 use crate::metadata::{DeviceNumber, FileKind};
 
@@ -25,7 +26,9 @@ fn prefix(kind: UpperKind) -> &'static str {
 
 /// Whether an attribute is a mark, and none of the guest's business.
 pub(super) fn is_mark(name: &[u8]) -> bool {
-    name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
+    name.starts_with(b"trusted.overlay.")
+        || name.starts_with(b"user.overlay.")
+        || is_kept_mark(name)
 }
 
 /// Whether this is a whiteout.

@@ -46,7 +46,7 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
 }
 
 fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {
-    let options = HostOptions { read_only: true, immutable: true, owners: None };
+    let options = HostOptions { read_only: true, immutable: true, ..HostOptions::default() };
     match HostFs::open(path, options) {
         Ok(fs) => Ok(fs.root()),
         Err(cause) => Err(RootError::Root { path: path.to_path_buf(), cause }),
@@ -55,7 +55,7 @@ fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {
 
 /// The host's system folders, and the harmless part of `/etc`.
 fn host_layer() -> SysResult<Rc<dyn Inode>> {
-    let options = HostOptions { read_only: true, immutable: true, owners: None };
+    let options = HostOptions { read_only: true, immutable: true, ..HostOptions::default() };
     let host = HostFs::open(Path::new("/"), options)?.root();
     let names = host.directory().ok_or(Errno::ENOTDIR)?;
     let device = allocate_device();
