@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use sandbox::{Activity, NotCopied};
-use sandbox_spec::Change;
+use sandbox_spec::{Change, ConnectionRecord};
 use serde::{Deserialize, Serialize};
 
 /// To the kernel process.
@@ -49,8 +49,6 @@ pub enum Refusal {
         /// The host's error number.
         errno: i32,
     },
-    /// A part of the specification is beyond this backend.
-    Unsupported(Feature),
 }
 
 /// What a host path was for.
@@ -66,15 +64,6 @@ pub enum Purpose {
     Overlay,
     /// To take what is copied after the run.
     Output,
-}
-
-/// Parts of a specification that may be beyond this backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Feature {
-    /// Connections that leave the sandbox.
-    Egress,
-    /// A tar archive as root.
-    TarRoot,
 }
 
 /// How the first process ended.
@@ -128,8 +117,8 @@ pub enum News {
     NotCopied(Vec<NotCopied>),
     /// What the guest did; comes before the end.
     Activity(Box<Activity>),
-    /// It is over.
-    Ended(Ending, Used),
+    /// It is over. What the guests wanted of the network in vain, where nothing may leave.
+    Ended(Ending, Used, Vec<ConnectionRecord>),
 }
 
 /// Sends one value.

@@ -19,33 +19,36 @@ use kernel_core::supervisor::{self, Supervisor};
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
 use kernel_files::host_stream::OutputBudget;
+use kernel_sockets::egress::Egress;
 use kernel_tasks::signals::send_to_process;
 use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
 use linux_abi::Errno;
 use linux_abi::signals::{SigInfo, Signal};
 use sandbox::Streams;
-use sandbox_spec::{SandboxSpec, Trace};
+use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec, Trace};
 
+use crate::border::{self, Border};
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::engine::Engine;
 use crate::engine::wait::Policy;
 use crate::first_program::NoMachine;
 use crate::limits::Watch;
+use crate::porter::Line;
 use crate::results::Results;
 use crate::supervision::Supervision;
 use crate::trace::Tracer;
 use crate::{first_program, staging, tree};
 
 /// Is the kernel process, to the end of the sandbox. Never returns.
-pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream) -> ! {
+pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream, line: Option<Line>) -> ! {
     let mut orders = BufReader::new(&starter);
     // What the starter blocks for its own use is no business of the guest's processes.
     if host_sys::unblock_all_signals().is_err() {
         std::process::exit(1);
     }
     let started = match control::receive(&mut orders) {
-        Ok(Some(Order::Begin)) => Sandbox::start(spec, streams, &starter),
+        Ok(Some(Order::Begin)) => Sandbox::start(spec, streams, &starter, line),
         _ => std::process::exit(1), // the starter is gone
     };
     let code = match started {
@@ -112,10 +115,16 @@ struct Sandbox {
     supervision: Option<Rc<Supervision>>,
     children: SignalDescriptor,
     results: Results,
+    border: Option<Rc<Border>>,
 }
 
 impl Sandbox {
-    fn start(spec: &SandboxSpec, streams: Streams, starter: &UnixStream) -> Result<Self, Refusal> {
+    fn start(
+        spec: &SandboxSpec,
+        streams: Streams,
+        starter: &UnixStream,
+        line: Option<Line>,
+    ) -> Result<Self, Refusal> {
         const SIGCHLD: u8 = 17;
         host_sys::die_with_parent().map_err(io_step("die with the starter"))?;
         // Before the zygote starts, so that no guest process ever has more than this one.
@@ -132,6 +141,7 @@ impl Sandbox {
         let engine = new_engine(&kernel, tracer(spec)?)?;
         // From here on files are made for the guest, whose own mask the kernel has applied.
         rustix::process::umask(rustix::fs::Mode::empty());
+        let border = open_border(spec, &kernel, line)?;
         let results = Results::open(spec, tree::build(spec, &kernel)?)?;
         let fs = results.context();
         let supervision = Supervision::of(spec, &fs);
@@ -167,6 +177,7 @@ impl Sandbox {
             supervision,
             children,
             results,
+            border,
         };
         sandbox.set_timeout(spec);
         Ok(sandbox)
@@ -208,6 +219,9 @@ impl Sandbox {
             self.results.deliver(starter);
         }
         self.results.tidy();
+        if let Some(border) = &self.border {
+            border.finish();
+        }
         self.ending()
     }
 
@@ -257,7 +271,7 @@ impl Sandbox {
             ..Used::default()
         };
         if let Some(ending) = self.ended_because.get() {
-            return News::Ended(ending, used);
+            return News::Ended(ending, used, self.blocked());
         }
         let ending = self.kernel.first_status().map_or(Ending::Killed, |status| {
             match (status.signal(), status.code()) {
@@ -271,8 +285,39 @@ impl Sandbox {
                 }
             }
         });
-        News::Ended(ending, used)
+        News::Ended(ending, used, self.blocked())
     }
+
+    /// What guests wanted of the network in vain, where nothing may leave.
+    fn blocked(&self) -> Vec<ConnectionRecord> {
+        self.kernel.network.blocked.list().into_iter().map(border::offline_record).collect()
+    }
+}
+
+/// Connects the guests' network with the porter, if there is one.
+fn open_border(
+    spec: &SandboxSpec,
+    kernel: &Kernel,
+    line: Option<Line>,
+) -> Result<Option<Rc<Border>>, Refusal> {
+    let network = &kernel.network;
+    if spec.network == NetworkPolicy::None {
+        network.forbid_internet();
+    }
+    let Some(Line { socket, has_ipv6 }) = line else { return Ok(None) };
+    // Every connection that leaves is a descriptor of this process.
+    host_sys::raise_file_limit().map_err(io_step("raise the limit of open files"))?;
+    let routes = match &spec.network {
+        NetworkPolicy::Allow(rules) => egress::policy::Policy::new(rules.clone()).loopback_routes(),
+        _ => Vec::new(),
+    };
+    let border = Border::new(network, &kernel.host_events, socket, routes)
+        .map_err(kernel_step("watch the porter"))?;
+    if matches!(spec.network, NetworkPolicy::Allow(_)) {
+        let egress: Rc<dyn Egress> = Rc::<Border>::clone(&border);
+        network.set_egress(egress, has_ipv6);
+    }
+    Ok(Some(border))
 }
 
 fn tracer(spec: &SandboxSpec) -> Result<Option<Tracer>, Refusal> {

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod border;
 mod capabilities;
 mod control;
 mod engine;
@@ -14,6 +15,7 @@ mod kernel_process;
 mod limits;
 mod machine;
 mod namespaces;
+mod porter;
 mod results;
 mod sandbox_handle;
 mod signals;

@@ -1,5 +1,6 @@
 //! The side of the process that starts a sandbox.
 
+use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -14,9 +15,10 @@ use sandbox::{
     Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
     WaitError,
 };
-use sandbox_spec::{Change, ConnectionRecord, NetworkPolicy, SandboxSpec};
+use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
-use crate::control::{self, Ending, Feature, News, Order, Purpose, Refusal, Used};
+use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
+use crate::porter::{self, Line, Porter};
 use crate::{NAME, capabilities, kernel_process, namespaces};
 
 /// Starts a kernel process, and waits until it has loaded the program.
@@ -24,10 +26,6 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
     if let [reason, ..] = capabilities::obstacles().as_slice() {
         return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
-    }
-    if matches!(spec.network, NetworkPolicy::Allow(_)) || !spec.publish.is_empty() {
-        let feature = "connections that leave the sandbox (yet)";
-        return Err(StartError::Unsupported { backend: NAME, feature });
     }
     if !spec.required_containment.is_empty() {
         let report = capabilities::report();
@@ -38,28 +36,31 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         }
     }
     let host = |step| move |cause| StartError::Host { step, cause };
+    let (porter, line) = porter::start(spec)?.unzip();
+    let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
     let (forked, namespaces) = namespaces::fork().map_err(host("start the kernel process"))?;
     let pid = match forked {
         Forked::Parent(pid) => pid,
         Forked::Child => {
             drop(ours);
-            close_what_is_not_ours(&streams, &theirs);
-            kernel_process::run(spec, streams, theirs);
+            close_what_is_not_ours(&streams, &theirs, line.as_ref());
+            kernel_process::run(spec, streams, theirs, line);
         }
     };
     if namespaces.contains(&Namespace::User) {
         map_users(pid).map_err(host("map users"))?;
     }
     control::send(&ours, &Order::Begin).map_err(host("start the kernel process"))?;
-    drop(theirs);
-    drop(streams);
+    drop((theirs, streams, line));
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
     let mut handle = Handle {
         pid,
         reader: BufReader::new(ours),
         writer,
         reaped: None,
+        porter,
+        audit,
         connections: Vec::new(),
         lists_changes: spec.lists_changes,
     };
@@ -83,10 +84,11 @@ pub fn kept_changes(spec: &SandboxSpec) -> Result<Vec<Change>, StartError> {
 
 /// In the kernel process: closes what the starter has open for itself. A pipe that the starter
 /// closes would otherwise stay open in here.
-fn close_what_is_not_ours(streams: &Streams, starter: &UnixStream) {
+fn close_what_is_not_ours(streams: &Streams, starter: &UnixStream, line: Option<&Line>) {
     let streams = [&streams.input, &streams.output, &streams.errors];
     let mut kept: Vec<BorrowedFd<'_>> = streams.into_iter().flatten().map(AsFd::as_fd).collect();
     kept.push(starter.as_fd());
+    kept.extend(line.map(|line| line.socket.as_fd()));
     if host_sys::close_all_but(&kept).is_err() {
         std::process::exit(1);
     }
@@ -124,13 +126,6 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
                 cause: io::Error::new(cause.kind(), format!("{step}: {cause}")),
             }
         }
-        Refusal::Unsupported(feature) => StartError::Unsupported {
-            backend: NAME,
-            feature: match feature {
-                Feature::Egress => "connections that leave the sandbox (yet)",
-                Feature::TarRoot => "tar archives as root (yet)",
-            },
-        },
     }
 }
 
@@ -140,6 +135,9 @@ struct Handle {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
     reaped: Option<String>,
+    porter: Option<Porter>,
+    /// The audit log, where there is no porter that writes it.
+    audit: Option<File>,
     connections: Vec<ConnectionRecord>,
     lists_changes: bool,
 }
@@ -171,8 +169,14 @@ impl Sandbox for Handle {
             let news = control::receive(&mut self.reader)
                 .map_err(|cause| WaitError::Host { step: "hear of the kernel process", cause })?;
             match news {
-                Some(News::Ended(ending, used)) => {
+                Some(News::Ended(ending, used, blocked)) => {
                     self.obituary();
+                    self.connections = blocked;
+                    if let Some(audit) = self.audit.take() {
+                        porter::write_offline(audit, &self.connections);
+                    }
+                    let seen = self.porter.take().map(Porter::finish);
+                    self.connections.extend(seen.unwrap_or_default());
                     let changes = self.lists_changes.then_some(changes);
                     let (end, usage) = (end(ending), usage(&used));
                     return Ok(ExitReport { end, usage, changes, not_copied, activity });

@@ -30,3 +30,10 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Lets this process have as many descriptors as it may ever have.
+pub fn raise_file_limit() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+}

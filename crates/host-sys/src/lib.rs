@@ -16,7 +16,7 @@ mod signal_descriptor;
 
 pub use children::{HostStatus, OuterPid, process_cpu_time, reap_child, thread_cpu_time};
 pub use cpu::{RunDelay, current_cpu, ticks, ticks_per_microsecond};
-pub use descriptors::close_all_but;
+pub use descriptors::{close_all_but, raise_file_limit};
 pub use errno::errno_of;
 pub use features::{landlock_abi, seccomp_trap_available};
 pub use fork::{Forked, fork_into, map_users};

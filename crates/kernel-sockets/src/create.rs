@@ -79,6 +79,9 @@ fn create_inet(
     if !(0..ipproto::MAX).contains(&protocol) {
         return Err(Errno::EINVAL);
     }
+    if !network.has_internet() {
+        return Err(Errno::EAFNOSUPPORT);
+    }
     let ping = if family == af::INET { ipproto::ICMP } else { ipproto::ICMPV6 };
     match (kind, protocol) {
         (sock::STREAM, 0 | ipproto::TCP) => Ok(TcpSocket::new(network, family)),

@@ -1,7 +1,6 @@
 //! A TCP connection that leaves the sandbox, or came from outside: a socket of the host.
 
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use linux_abi::sockets::{Linger, MessageFlags};
 use linux_abi::{Errno, SysResult};
 
 use crate::Network;
-use crate::egress::Flow;
+use crate::egress::{Meter, Passage};
 
 /// How much is copied at a time, and may wait here when the host takes less.
 const CHUNK: usize = 64 << 10;
@@ -43,22 +42,18 @@ pub(crate) struct HostStream {
     /// Data that the guest has sent and the host has not taken.
     unsent: RefCell<Vec<u8>>,
     ends_after_unsent: Cell<bool>,
-    /// Where it goes, for the audit log; `None` for connections from outside.
-    flow: Option<Flow>,
-    n_sent: Cell<u64>,
-    n_received: Cell<u64>,
+    meter: Rc<Meter>,
 }
 
 impl HostStream {
-    /// Drives `host`, and wakes `queue` when something changes.
+    /// Drives a passage, and wakes `queue` when something changes.
     pub(crate) fn new(
         network: &Rc<Network>,
-        host: OwnedFd,
+        passage: Passage,
         queue: WaitQueue,
-        to: Option<SocketAddr>,
     ) -> SysResult<Rc<Self>> {
         let events = network.host_events().ok_or(Errno::ENETUNREACH)?;
-        host_sys::rustix::io::ioctl_fionbio(&host, true).map_err(errno_of)?;
+        let Passage { socket: host, meter } = passage;
         let host_queue = WaitQueue::new();
         let watch = events.watch(host.as_fd(), host_queue.clone())?;
         let stream = Rc::new_cyclic(|me| Self {
@@ -70,9 +65,7 @@ impl HostStream {
             queue,
             unsent: RefCell::default(),
             ends_after_unsent: Cell::new(false),
-            flow: to.map(Flow::tcp),
-            n_sent: Cell::new(0),
-            n_received: Cell::new(0),
+            meter,
         });
         let observer: Weak<Self> = Rc::downgrade(&stream);
         let registration = host_queue.observe(PollEvents::all(), observer);
@@ -162,7 +155,7 @@ impl HostStream {
             },
         };
         *self.unsent.borrow_mut() = bytes.split_off(n_sent.min(bytes.len()));
-        self.n_sent.set(self.n_sent.get() + n_taken as u64);
+        self.meter.count_sent(n_taken);
         Ok(n_taken)
     }
 
@@ -181,7 +174,7 @@ impl HostStream {
             sink.put_from_host(self.host.as_fd(), None, usize::MAX)?
         };
         if !flags.contains(MessageFlags::PEEK) {
-            self.n_received.set(self.n_received.get() + n as u64);
+            self.meter.count_received(n);
         }
         Ok(n)
     }
@@ -223,13 +216,5 @@ impl Observer for HostStream {
         self.flush();
         self.queue.wake(events | PollEvents::READABLE | PollEvents::WRITABLE);
         self.network.stop_lingering();
-    }
-}
-
-impl Drop for HostStream {
-    fn drop(&mut self) {
-        if let (Some(flow), Some(egress)) = (self.flow, self.network.egress()) {
-            egress.ended(flow, self.n_sent.get(), self.n_received.get());
-        }
     }
 }

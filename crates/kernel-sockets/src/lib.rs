@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blocked;
 pub mod byte_queue;
 pub mod caller;
 pub mod common;

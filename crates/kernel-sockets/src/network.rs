@@ -13,9 +13,10 @@ use linux_abi::{Errno, SysResult};
 use slab::Slab;
 
 use crate::SocketOps;
+use crate::blocked::{Blocked, BlockedList};
 use crate::egress::Egress;
 use crate::host_stream::HostStream;
-use crate::inet::interfaces::{Interface, Interfaces};
+use crate::inet::interfaces::{self, Interface, Interfaces};
 use crate::inet::ports::Ports;
 use crate::inet::{TcpSocket, UdpSocket};
 use crate::netlink::NetlinkPorts;
@@ -47,6 +48,9 @@ pub struct Network {
     host_events: RefCell<Option<HostEvents>>,
     /// Closed connections whose data the host has not taken yet.
     lingering: RefCell<Vec<Rc<HostStream>>>,
+    has_internet: Cell<bool>,
+    /// What guests wanted in vain, where nothing may leave.
+    pub blocked: BlockedList,
 }
 
 impl Network {
@@ -67,14 +71,17 @@ impl Network {
             egress: RefCell::default(),
             host_events: RefCell::default(),
             lingering: RefCell::default(),
+            has_internet: Cell::new(true),
+            blocked: BlockedList::default(),
         })
     }
 
-    /// Lets `egress` decide what may leave; until then nothing may. To be called once, before any
-    /// guest runs: the guest then has an interface that leads outward.
-    pub fn set_egress(&self, egress: Rc<dyn Egress>) {
+    /// Lets `egress` be asked for what leaves; until then nothing may. To be called once, before
+    /// any guest runs: the guest then has an interface that leads outward, with an IPv6 address if
+    /// the host can use it.
+    pub fn set_egress(&self, egress: Rc<dyn Egress>, has_ipv6: bool) {
         if self.egress.borrow().is_none() {
-            self.interfaces.add(Interface::outward());
+            self.interfaces.add(Interface::outward(has_ipv6));
         }
         *self.egress.borrow_mut() = Some(egress);
     }
@@ -82,6 +89,15 @@ impl Network {
     /// Says where host sockets are watched, without which none can be used.
     pub fn set_host_events(&self, host_events: HostEvents) {
         *self.host_events.borrow_mut() = Some(host_events);
+    }
+
+    /// Takes the internet sockets away, loopback included.
+    pub fn forbid_internet(&self) {
+        self.has_internet.set(false);
+    }
+
+    pub(crate) fn has_internet(&self) -> bool {
+        self.has_internet.get()
     }
 
     pub(crate) fn egress(&self) -> Option<Rc<dyn Egress>> {
@@ -99,6 +115,7 @@ impl Network {
             if let Some(supervisor) = supervisor::get() {
                 supervisor.unreachable(transport, to);
             }
+            self.blocked.note(Blocked::Flow(transport, to));
             Errno::ENETUNREACH
         })
     }
@@ -112,6 +129,9 @@ impl Network {
         let list = self.interfaces.list();
         let outward = list.iter().filter(|interface| !interface.is_loopback());
         let mut addresses = outward.flat_map(|interface| &interface.addresses);
+        if to.is_loopback() {
+            return Ok(interfaces::source_for(to));
+        }
         let found = addresses.find(|(ip, _)| ip.is_ipv4() == to.is_ipv4());
         found.map(|&(ip, _)| ip).ok_or(Errno::ENETUNREACH)
     }

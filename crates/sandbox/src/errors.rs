@@ -108,6 +108,14 @@ pub enum StartError {
         /// What the host said.
         cause: std::io::Error,
     },
+    /// A port of the host cannot be listened on.
+    #[error("cannot publish port {port}: {cause}")]
+    Publish {
+        /// The port.
+        port: u16,
+        /// What the host said.
+        cause: std::io::Error,
+    },
     /// The working folder is not there.
     #[error("the working folder {} does not exist in the sandbox", .0.display())]
     WorkingDirectory(PathBuf),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
-use sandbox_spec::SandboxSpec;
+use sandbox_spec::{NetworkPolicy, SandboxSpec};
 
 use crate::inode::Inode;
 use crate::metadata::DeviceNumber;
@@ -150,8 +150,23 @@ pub fn generated(spec: &SandboxSpec) -> Vec<(&'static str, String)> {
         ("hostname", format!("{hostname}\n")),
         ("hosts", format!("127.0.0.1\tlocalhost {hostname}\n::1\tlocalhost ip6-localhost\n")),
         ("nsswitch.conf", NSSWITCH.to_owned()),
-        ("resolv.conf", String::from("nameserver 127.0.0.1\n")),
+        ("resolv.conf", resolv_conf(&spec.network)),
     ]
+}
+
+/// The porter answers for names where something may leave. Elsewhere nobody does, at once.
+fn resolv_conf(network: &NetworkPolicy) -> String {
+    match network {
+        NetworkPolicy::Allow(_) => String::from("nameserver 10.0.2.3\n"),
+        NetworkPolicy::None | NetworkPolicy::Loopback => String::from("nameserver 127.0.0.1\n"),
+    }
+}
+
+/// What a root of the user's own gets, if something may leave: the image knows nothing of it.
+pub fn for_images(spec: &SandboxSpec) -> Vec<(&'static str, String)> {
+    let leaves = matches!(spec.network, NetworkPolicy::Allow(_));
+    let is_needed = |file: &(&str, String)| leaves && ["hosts", "resolv.conf"].contains(&file.0);
+    generated(spec).into_iter().filter(is_needed).collect()
 }
 
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\

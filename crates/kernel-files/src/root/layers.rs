@@ -26,12 +26,13 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
     let lowers = match &spec.root {
         RootFs::Host => vec![generated, host_layer().map_err(made)?],
         RootFs::Directory(path) => {
-            vec![directory_layer(path)?, mount_points().map_err(made)?]
+            let image = directory_layer(path)?;
+            with_network_files(spec, image).map_err(made)?
         }
         RootFs::Tar(path) => {
             let archive = TarFs::open(path)
                 .map_err(|cause| RootError::Archive { path: path.clone(), cause })?;
-            vec![archive.root(), mount_points().map_err(made)?]
+            with_network_files(spec, archive.root()).map_err(made)?
         }
     };
     let upper = match &spec.root_writes {
@@ -43,6 +44,21 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
         RootWrites::Refused => None,
     };
     Overlay::new(lowers, upper).map_err(made)
+}
+
+/// The layers of a root of the user's own, with the files over it that say who answers for names.
+fn with_network_files(spec: &SandboxSpec, image: Rc<dyn Inode>) -> SysResult<Vec<Rc<dyn Inode>>> {
+    let mut layers = vec![image, mount_points()?];
+    let files = etc::for_images(spec);
+    if !files.is_empty() {
+        let root = Tmpfs::new(Limits::default(), 0o755, 0, 0).root();
+        let folder = make_directory(&root, "etc", 0o755, (0, 0))?;
+        for (name, text) in files {
+            add_file(&folder, name, &text)?;
+        }
+        layers.insert(0, root);
+    }
+    Ok(layers)
 }
 
 fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {

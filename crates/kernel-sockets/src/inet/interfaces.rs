@@ -38,7 +38,11 @@ impl Interface {
     }
 
     /// The interface that leads out of the sandbox, where something may leave.
-    pub fn outward() -> Self {
+    pub fn outward(has_ipv6: bool) -> Self {
+        let mut addresses = vec![(Ipv4Addr::new(10, 0, 2, 15).into(), 24)];
+        if has_ipv6 {
+            addresses.push((Ipv6Addr::new(0xfd00, 0, 0, 2, 0, 0, 0, 0x15).into(), 64));
+        }
         Self {
             index: 2,
             name: "eth0",
@@ -47,7 +51,7 @@ impl Interface {
             mtu: 1500,
             hardware: 1,
             mac: [2, 0, 0, 0, 0, 15],
-            addresses: vec![(Ipv4Addr::new(10, 0, 2, 15).into(), 24)],
+            addresses,
         }
     }
 
@@ -67,6 +71,9 @@ impl Interface {
 
 /// The gateway that the outward interface seems to have.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
+
+/// The same for IPv6.
+pub const GATEWAY6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 2, 0, 0, 0, 2);
 
 /// The interfaces of a sandbox.
 pub struct Interfaces {

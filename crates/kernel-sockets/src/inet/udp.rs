@@ -257,7 +257,10 @@ impl SocketOps for UdpSocket {
     }
 
     fn poll(&self) -> PollEvents {
-        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
+        let mut ready = PollEvents::empty();
+        if !self.is_deciding() {
+            ready |= PollEvents::WRITABLE | PollEvents::WRBAND;
+        }
         let shutdown = self.common.shutdown();
         let has_failed = self.common.has_error() || !self.failures.borrow().is_empty();
         ready.set(PollEvents::ERR, has_failed);

@@ -1,6 +1,6 @@
 //! `NETLINK_ROUTE`: links, addresses and routes. See rtnetlink(7).
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux_abi::sockets::af;
 use linux_abi::sockets::netlink::{NlMsgHdr, ifa, ifla, nlm_f, rta, rtm};
@@ -8,7 +8,7 @@ use linux_abi::{Errno, SysResult};
 
 use super::builder::{Builder, find_attribute};
 use crate::Network;
-use crate::inet::interfaces::{GATEWAY, Interface};
+use crate::inet::interfaces::{GATEWAY, GATEWAY6, Interface};
 
 /// The lengths of `struct ifinfomsg` and `struct rtmsg`.
 const LINK_FIXED: usize = 16;
@@ -137,7 +137,7 @@ struct Route {
     protocol: u8,
     scope: u8,
     kind: u8,
-    gateway: Option<Ipv4Addr>,
+    gateway: Option<IpAddr>,
     source: Option<IpAddr>,
     interface: u32,
 }
@@ -153,7 +153,7 @@ fn put_route(builder: &mut Builder, family: u8, route: &Route) {
         builder.attribute(rta::DST, &octets(to));
     }
     if let Some(gateway) = route.gateway {
-        builder.attribute(rta::GATEWAY, &gateway.octets());
+        builder.attribute(rta::GATEWAY, &octets(gateway));
     }
     if let Some(source) = route.source {
         builder.attribute(rta::PREFSRC, &octets(source));
@@ -174,13 +174,15 @@ fn routes_of(one: &Interface, ip: IpAddr, prefix: u8) -> Vec<Route> {
         source: Some(ip),
         interface: one.index,
     };
-    let IpAddr::V4(v4) = ip else { return vec![local(ip, 128)] };
-    let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-    let network_address: IpAddr = Ipv4Addr::from(u32::from(v4) & mask).into();
+    let bits = if ip.is_ipv4() { 32 } else { 128 };
+    let network_address = network_of(ip, prefix);
     if one.is_loopback() {
-        return vec![local(network_address, prefix), local(ip, 32)];
+        return match ip {
+            IpAddr::V4(_) => vec![local(network_address, prefix), local(ip, bits)],
+            IpAddr::V6(_) => vec![local(ip, bits)],
+        };
     }
-    let unicast = |to, scope, gateway: Option<Ipv4Addr>, source| Route {
+    let unicast = |to, scope, gateway: Option<IpAddr>, source| Route {
         to,
         table: rta::TABLE_MAIN,
         protocol: if gateway.is_some() { rta::PROTO_BOOT } else { rta::PROTO_KERNEL },
@@ -191,10 +193,29 @@ fn routes_of(one: &Interface, ip: IpAddr, prefix: u8) -> Vec<Route> {
         interface: one.index,
     };
     vec![
-        unicast(None, rta::SCOPE_UNIVERSE, Some(GATEWAY), None),
+        unicast(None, rta::SCOPE_UNIVERSE, Some(gateway_for(ip)), None),
         unicast(Some((network_address, prefix)), rta::SCOPE_LINK, None, Some(ip)),
-        local(ip, 32),
+        local(ip, bits),
     ]
+}
+
+/// The first address of the network that an address is in.
+fn network_of(ip: IpAddr, prefix: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            Ipv4Addr::from(u32::from(v4) & mask).into()
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            Ipv6Addr::from(u128::from(v6) & mask).into()
+        }
+    }
+}
+
+/// The gateway for an address's family.
+fn gateway_for(ip: IpAddr) -> IpAddr {
+    if ip.is_ipv4() { GATEWAY.into() } else { GATEWAY6.into() }
 }
 
 fn put_routes(builder: &mut Builder, network: &Network, family: u8) {
@@ -227,7 +248,7 @@ fn put_route_to(builder: &mut Builder, network: &Network, payload: &[u8]) -> Sys
         protocol: 0,
         scope: rta::SCOPE_UNIVERSE,
         kind: if is_local { rta::TYPE_LOCAL } else { rta::TYPE_UNICAST },
-        gateway: (!is_local).then_some(GATEWAY),
+        gateway: (!is_local).then(|| gateway_for(to)),
         source: Some(source),
         interface: if is_local { 1 } else { 2 },
     };

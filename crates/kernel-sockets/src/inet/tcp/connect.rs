@@ -1,7 +1,6 @@
 //! How TCP sockets find each other: `listen`, `accept`, `connect`.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use kernel_core::supervisor::Transport;
@@ -10,7 +9,7 @@ use linux_abi::sockets::af;
 use linux_abi::{Errno, SysResult};
 
 use super::{State, TcpSocket, options};
-use crate::egress::{Flow, Reply};
+use crate::egress::{Flow, Passage, Reply};
 use crate::host_stream::{Connected, HostStream};
 use crate::inet::{Identity, address, interfaces};
 use crate::socket::Patience;
@@ -89,7 +88,7 @@ impl TcpSocket {
         let remote = self.identity.parse_remote(&self.common, name)?;
         let remote = SocketAddr::new(interfaces::destination(remote.ip()), remote.port());
         self.common.take_error()?;
-        if self.common.network.interfaces.is_local(remote.ip()) {
+        if self.stays_inside(remote) {
             self.connect_inside(caller, remote)?;
         } else {
             self.connect_outside(caller, remote)?;
@@ -99,6 +98,16 @@ impl TcpSocket {
             (Patience::Never, _) | (_, State::Connecting) => Err(Errno::EINPROGRESS),
             _ => self.connect_again(),
         }
+    }
+
+    /// Whether a connection to `remote` is one between guests. One to a loopback address where
+    /// nobody listens may be meant for the host.
+    fn stays_inside(&self, remote: SocketAddr) -> bool {
+        let network = &self.common.network;
+        let leads_out = remote.ip().is_loopback()
+            && network.egress().is_some_and(|egress| egress.leads_to_host(remote))
+            && network.tcp_ports.find(remote.ip(), remote.port()).is_none();
+        network.interfaces.is_local(remote.ip()) && !leads_out
     }
 
     /// How the connection that was begun went.
@@ -238,7 +247,7 @@ impl TcpSocket {
         self.identity.remote.set(Some(remote));
         self.state.set(State::Connecting);
         let me = Weak::clone(&self.me);
-        let reply: Reply<OwnedFd> = Box::new(move |result| {
+        let reply: Reply<Passage> = Box::new(move |result| {
             if let Some(socket) = me.upgrade() {
                 socket.host_answered(result);
             }
@@ -247,17 +256,12 @@ impl TcpSocket {
         Ok(())
     }
 
-    fn host_answered(&self, result: SysResult<OwnedFd>) {
+    fn host_answered(&self, result: SysResult<Passage>) {
         if self.state.get() != State::Connecting {
             return;
         }
-        let stream = result.and_then(|host| {
-            HostStream::new(
-                &self.common.network,
-                host,
-                self.common.queue.clone(),
-                self.identity.remote.get(),
-            )
+        let stream = result.and_then(|passage| {
+            HostStream::new(&self.common.network, passage, self.common.queue.clone())
         });
         match stream {
             Ok(stream) => {
@@ -287,7 +291,7 @@ impl TcpSocket {
         network: &Rc<crate::Network>,
         local: SocketAddr,
         remote: SocketAddr,
-        host: OwnedFd,
+        passage: Passage,
     ) -> SysResult<()> {
         let listener = network.tcp_ports.find(local.ip(), local.port());
         let listener = listener.ok_or(Errno::ECONNREFUSED)?;
@@ -301,7 +305,7 @@ impl TcpSocket {
         let connection = listener.new_connection(local, Some(remote));
         let queue = connection.common().queue.clone();
         let stream =
-            HostStream::new(network, host, queue, None).inspect_err(|_| connection.release())?;
+            HostStream::new(network, passage, queue).inspect_err(|_| connection.release())?;
         *connection.host.borrow_mut() = Some(stream);
         listener.add_ready(connection);
         Ok(())

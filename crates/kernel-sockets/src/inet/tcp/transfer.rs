@@ -125,7 +125,12 @@ impl TcpSocket {
         if let Some(host) = &*self.host.borrow()
             && self.state.get() == State::Established
         {
-            return host.receive(wanted.sink, wanted.flags).map(Received::bytes);
+            return match host.receive(wanted.sink, wanted.flags) {
+                Err(Errno::EAGAIN) if self.common.shutdown().contains(Shutdown::RECEIVE) => {
+                    Ok(Received::default())
+                }
+                result => result.map(Received::bytes),
+            };
         }
         if wanted.flags.contains(MessageFlags::OOB) {
             return self.receive_urgent(wanted);

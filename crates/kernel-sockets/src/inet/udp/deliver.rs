@@ -15,10 +15,21 @@ use crate::common::Shutdown;
 use crate::inet::interfaces;
 use crate::options::Switches;
 
+/// The port of name servers.
+const NAME_PORT: u16 = 53;
+
 impl UdpSocket {
     pub(super) fn stays_inside(&self, ip: IpAddr) -> bool {
         let interfaces = &self.common.network.interfaces;
         interfaces.is_local(ip) || ip.is_multicast() || interfaces.is_broadcast(ip)
+    }
+
+    /// Whether a datagram to a loopback address where nobody listens is meant for the host.
+    fn leads_to_host(&self, to: SocketAddr) -> bool {
+        let network = &self.common.network;
+        to.ip().is_loopback()
+            && network.egress().is_some_and(|egress| egress.leads_to_host(to))
+            && network.udp_ports.find_all(to.ip(), to.port()).is_empty()
     }
 
     pub(super) fn check_broadcast(&self, ip: IpAddr) -> SysResult<()> {
@@ -52,11 +63,16 @@ impl UdpSocket {
         }
         self.check_broadcast(remote.ip())?;
         self.autobind(message.caller)?;
+        let stays_inside = self.stays_inside(remote.ip()) && !self.leads_to_host(remote);
+        if !stays_inside {
+            // Before the data is taken, because what was taken cannot be given back.
+            self.open_passage(remote)?;
+        }
         let mut data = vec![0; len];
         if len > 0 && message.source.take(&mut data)? < len {
             return Err(Errno::EFAULT);
         }
-        if self.stays_inside(remote.ip()) {
+        if stays_inside {
             self.send_inside(remote, data);
         } else {
             self.send_outside(remote, data)?;
@@ -144,6 +160,9 @@ impl UdpSocket {
         let (level, name) =
             if remote.is_ipv4() { (sol::IP, ip::RECVERR) } else { (sol::IPV6, ipv6::RECVERR) };
         let wants_errors = self.identity.options.is_on(level, name);
+        if remote.port() == NAME_PORT && self.common.network.egress().is_none() {
+            self.common.network.blocked.note_question(&data);
+        }
         let errno = Errno::ECONNREFUSED;
         if wants_errors {
             let mut failures = self.failures.borrow_mut();

@@ -1,85 +1,126 @@
 //! Datagrams that leave the sandbox.
 //!
 //! Each destination that is allowed has a host socket of its own, connected to it, so that only
-//! answers from there come in. Queries to a name server are answered by the egress itself.
+//! answers from there come in. The first datagram to a destination waits until it is known whether
+//! it may leave.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
+use host_sys::errno_of;
 use host_sys::rustix::net::{RecvFlags, SendFlags, recv, send};
 use kernel_core::host_events::Watch;
 use kernel_core::supervisor::Transport;
-use kernel_core::timers::real_time;
+use kernel_core::timers::{self, Instant, real_time};
 use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use linux_abi::{Errno, SysResult};
 
 use super::{Datagram, MAX_DATAGRAM, UdpSocket};
 use crate::Network;
-use crate::egress::{Flow, Reply};
+use crate::egress::{Flow, Meter, Passage, Reply};
 
-/// The most destinations outside that one socket talks to at a time.
+/// The most destinations outside that one socket talks to at a time; the one that was not used for
+/// the longest time makes room.
 const MAX_DESTINATIONS: usize = 64;
 
 /// How many datagrams are taken from the host at a time.
 const BATCH: usize = 64;
 
-/// How many datagrams wait until the egress has decided.
+/// How many questions wait for the way to the name server.
 const MAX_WAITING: usize = 16;
 
-/// A host socket that is connected to one destination.
+/// The way to one destination.
 pub(super) struct HostDatagrams {
     network: Rc<Network>,
     owner: Weak<UdpSocket>,
     to: SocketAddr,
-    /// `None` until the egress has decided.
-    host: RefCell<Option<(Watch, Registration, OwnedFd)>>,
-    waiting: RefCell<Vec<Vec<u8>>>,
-    n_sent: Cell<u64>,
-    n_received: Cell<u64>,
+    state: RefCell<State>,
+    used: Cell<Instant>,
+}
+
+enum State {
+    /// It is not known yet whether it is allowed. What is for the name server waits here.
+    Deciding(Vec<Vec<u8>>),
+    Open(Open),
+    Refused(Errno),
+}
+
+struct Open {
+    // Before the descriptor that it watches, so that it is dropped first.
+    _watch: (Watch, Registration),
+    host: OwnedFd,
+    meter: Rc<Meter>,
 }
 
 impl UdpSocket {
-    pub(super) fn send_outside(&self, to: SocketAddr, data: Vec<u8>) -> SysResult<()> {
+    /// Finds the way to `to`. `EAGAIN` as long as it is not known whether there is one.
+    pub(super) fn open_passage(&self, to: SocketAddr) -> SysResult<()> {
         let egress = self.common.network.egress_for(Transport::Udp, to)?;
-        if egress.is_name_server(to) {
-            let me = Weak::clone(&self.me);
-            let reply: Reply<Vec<u8>> = Box::new(move |answer| {
-                if let (Some(socket), Ok(data)) = (me.upgrade(), answer) {
-                    socket.accept_from(to, data);
-                }
-            });
-            egress.resolve(data, reply);
-            return Ok(());
+        if !self.outward.borrow().contains_key(&to) {
+            self.common.network.outward_source(to.ip())?;
+            self.ask_for_passage(to);
         }
-        let known = self.outward.borrow().get(&to).cloned();
-        if let Some(known) = known {
-            known.send(data);
-            return Ok(());
-        }
+        let way = self.outward.borrow().get(&to).cloned().ok_or(Errno::ENETUNREACH)?;
+        way.used.set(timers::now());
+        let refused = match &*way.state.borrow() {
+            State::Open(_) => return Ok(()),
+            // Everybody may ask, and some who ask do not look whether it went out.
+            State::Deciding(_) if egress.is_name_server(to) => return Ok(()),
+            State::Deciding(_) => return Err(Errno::EAGAIN),
+            State::Refused(errno) => *errno,
+        };
+        self.outward.borrow_mut().remove(&to);
+        Err(refused)
+    }
+
+    fn ask_for_passage(&self, to: SocketAddr) {
+        let network = &self.common.network;
+        let Some(egress) = network.egress() else { return };
         if self.outward.borrow().len() >= MAX_DESTINATIONS {
-            return Err(Errno::ENOBUFS);
+            self.forget_destination();
         }
-        let new = Rc::new(HostDatagrams {
-            network: Rc::clone(&self.common.network),
+        let way = Rc::new(HostDatagrams {
+            network: Rc::clone(network),
             owner: Weak::clone(&self.me),
             to,
-            host: RefCell::default(),
-            waiting: RefCell::new(vec![data]),
-            n_sent: Cell::new(0),
-            n_received: Cell::new(0),
+            state: RefCell::new(State::Deciding(Vec::new())),
+            used: Cell::new(timers::now()),
         });
-        self.outward.borrow_mut().insert(to, Rc::clone(&new));
-        let weak = Rc::downgrade(&new);
-        let reply: Reply<OwnedFd> = Box::new(move |result| {
-            if let Some(new) = weak.upgrade() {
-                new.decided(result);
+        self.outward.borrow_mut().insert(to, Rc::clone(&way));
+        let weak = Rc::downgrade(&way);
+        let reply: Reply<Passage> = Box::new(move |result| {
+            if let Some(way) = weak.upgrade() {
+                way.decided(result);
             }
         });
         egress.connect(Flow::udp(to), reply);
-        // An answer that came at once is told at once.
-        if self.common.has_error() { self.common.take_error() } else { Ok(()) }
+    }
+
+    fn forget_destination(&self) {
+        let oldest =
+            self.outward.borrow().values().min_by_key(|way| way.used.get()).map(|way| way.to);
+        let forgotten = oldest.and_then(|to| self.outward.borrow_mut().remove(&to));
+        drop(forgotten);
+    }
+
+    /// Whether a datagram waits for a decision.
+    pub(super) fn is_deciding(&self) -> bool {
+        let is_deciding = |way: &Rc<HostDatagrams>| matches!(&*way.state.borrow(), State::Deciding(waiting) if waiting.is_empty());
+        self.outward.borrow().values().any(is_deciding)
+    }
+
+    /// Sends a datagram on a way that [`open_passage`](Self::open_passage) has found.
+    pub(super) fn send_outside(&self, to: SocketAddr, data: Vec<u8>) -> SysResult<()> {
+        let way = self.outward.borrow().get(&to).cloned().ok_or(Errno::ENETUNREACH)?;
+        match way.send(data) {
+            // The last one was not taken, which only those hear who are connected.
+            Err(Errno::ECONNREFUSED) if self.identity.remote.get() != Some(to) => Ok(()),
+            // The network may drop it, and so may we.
+            Err(Errno::EAGAIN) => Ok(()),
+            result => result,
+        }
     }
 
     fn accept_from(&self, from: SocketAddr, data: Vec<u8>) {
@@ -90,44 +131,45 @@ impl UdpSocket {
 }
 
 impl HostDatagrams {
-    fn decided(self: &Rc<Self>, result: SysResult<OwnedFd>) {
-        let started = result.and_then(|host| {
+    fn decided(self: &Rc<Self>, result: SysResult<Passage>) {
+        let opened = result.and_then(|Passage { socket: host, meter }| {
             let events = self.network.host_events().ok_or(Errno::ENETUNREACH)?;
             let queue = WaitQueue::new();
             let watch = events.watch(host.as_fd(), queue.clone())?;
             let observer: Weak<Self> = Rc::downgrade(self);
             let registration = queue.observe(PollEvents::all(), observer);
-            *self.host.borrow_mut() = Some((watch, registration, host));
-            Ok(())
+            Ok(Open { _watch: (watch, registration), host, meter })
         });
-        match started {
-            Ok(()) => {
-                let waiting = self.waiting.take();
-                waiting.into_iter().for_each(|data| self.send(data));
+        let new = opened.map_or_else(State::Refused, State::Open);
+        let is_open = matches!(new, State::Open(_));
+        let old = self.state.replace(new);
+        if let State::Deciding(waiting) = old
+            && is_open
+        {
+            for data in waiting {
+                // A question that is lost is asked again.
+                let _ = self.send(data);
             }
-            Err(errno) => {
-                if let Some(owner) = self.owner.upgrade() {
-                    owner.outward.borrow_mut().remove(&self.to);
-                    owner.common.set_error(errno);
-                }
-            }
+        }
+        if let Some(owner) = self.owner.upgrade() {
+            owner.common.queue.wake(PollEvents::WRITABLE);
         }
     }
 
-    /// Sends a datagram; the network may drop it, and so may we.
-    fn send(&self, data: Vec<u8>) {
-        match &*self.host.borrow() {
-            Some((_, _, host)) => {
-                if send(host, &data, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok() {
-                    self.n_sent.set(self.n_sent.get() + data.len() as u64);
-                }
+    fn send(&self, data: Vec<u8>) -> SysResult<()> {
+        match &mut *self.state.borrow_mut() {
+            State::Open(open) => {
+                let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                open.meter.count_sent(send(&open.host, &data, flags).map_err(errno_of)?);
+                Ok(())
             }
-            None => {
-                let mut waiting = self.waiting.borrow_mut();
+            State::Deciding(waiting) => {
                 if waiting.len() < MAX_WAITING {
                     waiting.push(data);
                 }
+                Ok(())
             }
+            State::Refused(errno) => Err(*errno),
         }
     }
 
@@ -135,18 +177,18 @@ impl HostDatagrams {
         let Some(owner) = self.owner.upgrade() else { return };
         let mut buffer = vec![0; MAX_DATAGRAM];
         for _ in 0..BATCH {
-            let received = match &*self.host.borrow() {
-                Some((_, _, host)) => recv(host, buffer.as_mut_slice(), RecvFlags::DONTWAIT),
-                None => return,
+            let received = match &*self.state.borrow() {
+                State::Open(open) => recv(&open.host, buffer.as_mut_slice(), RecvFlags::DONTWAIT)
+                    .inspect(|(n, _)| open.meter.count_received(*n)),
+                State::Deciding(_) | State::Refused(_) => return,
             };
             match received {
                 Ok((n, _)) => {
-                    self.n_received.set(self.n_received.get() + n as u64);
                     let data = buffer.get(..n).unwrap_or_default().to_vec();
                     owner.accept_from(self.to, data);
                 }
                 Err(error) => {
-                    let errno = host_sys::errno_of(error);
+                    let errno = errno_of(error);
                     if errno != Errno::EAGAIN && owner.identity.remote.get() == Some(self.to) {
                         owner.common.set_error(errno);
                     }
@@ -154,21 +196,20 @@ impl HostDatagrams {
                 }
             }
         }
+        // There may be more. The host tells of changes only, so look again later.
+        let (network, owner) = (&self.network, Rc::downgrade(&owner));
+        let to = self.to;
+        network.timers.at(timers::now(), move || {
+            let way = owner.upgrade().and_then(|owner| owner.outward.borrow().get(&to).cloned());
+            if let Some(way) = way {
+                way.receive();
+            }
+        });
     }
 }
 
 impl Observer for HostDatagrams {
     fn notify(&self, _events: PollEvents) {
         self.receive();
-    }
-}
-
-impl Drop for HostDatagrams {
-    fn drop(&mut self) {
-        if let Some(egress) = self.network.egress()
-            && self.host.borrow().is_some()
-        {
-            egress.ended(Flow::udp(self.to), self.n_sent.get(), self.n_received.get());
-        }
     }
 }
