@@ -95,6 +95,11 @@ pub enum ResultsError {
 }
 
 impl Results {
+    /// The program of this name.
+    pub fn program(&self, name: &str) -> Option<&ProgramResult> {
+        self.programs.iter().find(|program| program.name == name)
+    }
+
     /// Reads results.
     pub fn load(path: &Path) -> Result<Self, ResultsError> {
         let results: Self = serde_json::from_slice(&std::fs::read(path)?)?;

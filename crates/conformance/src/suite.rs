@@ -31,6 +31,9 @@ pub struct Plan {
     pub case_timeout: Duration,
     /// Where the output of failing cases goes.
     pub logs: Option<PathBuf>,
+    /// Earlier results whose native verdicts still hold. Programs that are in them do not run
+    /// natively again.
+    pub known_natively: Option<Results>,
     /// Run every program once more natively under `strace`, to learn which calls it exercises.
     pub record_calls: bool,
     /// Only programs that exercise one of these calls, where that is recorded.
@@ -106,6 +109,9 @@ fn run_program(plan: &Plan, program: &Path) -> io::Result<Option<ProgramResult>>
     let subject =
         |launcher| Subject { program, protocol, launcher, case_timeout: plan.case_timeout };
     let (native, inside) = (subject(&plan.native), subject(&plan.inside));
+    if let Some(known) = plan.known_natively.as_ref().and_then(|known| known.program(&name)) {
+        return run_inside(plan, known, exercises, &inside).map(Some);
+    }
     let (names, native_side, inside_side) = match native.list() {
         Some(names) => {
             let native_side = native.run_listed(&names);
@@ -142,6 +148,35 @@ fn run_program(plan: &Plan, program: &Path) -> io::Result<Option<ProgramResult>>
         cases: names.iter().map(case).collect(),
         name,
     }))
+}
+
+/// Runs those cases of a program inside that are known to pass natively.
+fn run_inside(
+    plan: &Plan,
+    known: &ProgramResult,
+    exercises: Exercises,
+    inside: &Subject<'_>,
+) -> io::Result<ProgramResult> {
+    let passing: Vec<_> = known
+        .cases
+        .iter()
+        .filter(|case| case.native == Verdict::Passed)
+        .map(|case| case.name.clone())
+        .collect();
+    let side = match known.protocol.list_argument() {
+        Some(_) => inside.run_listed(&passing),
+        None => inside.run_whole(),
+    };
+    if let Some(folder) = &plan.logs {
+        write_logs(&folder.join(&known.name), &side.outputs)?;
+    }
+    let case = |case: &CaseResult| CaseResult {
+        inside: side.verdicts.get(&case.name).copied().unwrap_or(Verdict::Missing),
+        passes_only_alone: side.only_alone.contains(&case.name),
+        ..case.clone()
+    };
+    let cases = known.cases.iter().map(case).collect();
+    Ok(ProgramResult { group: Group::of_program(&known.name), exercises, cases, ..known.clone() })
 }
 
 /// Cases that passed natively and not inside are tried natively once more: what then fails says
@@ -210,6 +245,7 @@ done
             jobs: 2,
             case_timeout: Duration::from_secs(10),
             logs: Some(folder.path().join("logs")),
+            known_natively: None,
             record_calls: false,
             only_calls: None,
         };
@@ -227,5 +263,9 @@ done
             ]
         );
         assert!(folder.path().join("logs/tasks-example/three.txt").exists());
+
+        let nowhere = Launcher::prefix(["no-such-launcher"]);
+        let again = Plan { native: nowhere, known_natively: Some(results.clone()), ..plan };
+        assert_eq!(run(&again, &|_| {}).unwrap().programs, results.programs);
     }
 }

@@ -138,6 +138,7 @@ fn run_tests(options: &Options, usages: &[Usage]) -> Result<Results, Failure> {
         None => Launcher::native(),
     };
     let plan = Plan {
+        known_natively: None,
         inside: Launcher::belljar(belljar()?, &folder, &options.sandbox_option),
         native,
         folder,

@@ -8,7 +8,7 @@ use clap::Args;
 use conformance::launcher::Launcher;
 use conformance::reasons::{Reasons, Verdicts};
 use conformance::report::{figures, rate, summarize};
-use conformance::results::ProgramResult;
+use conformance::results::{ProgramResult, Results};
 use conformance::suite::{self, Plan};
 use sandbox_spec::parse_duration;
 
@@ -47,6 +47,9 @@ pub struct Options {
     /// A command in front of the native runs, in words
     #[arg(long, value_name = "COMMAND")]
     native_prefix: Option<String>,
+    /// Earlier results: programs in them do not run natively again
+    #[arg(long, value_name = "FILE")]
+    native_from: Option<PathBuf>,
     /// A further option of `belljar run` for the runs inside
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     sandbox_option: Vec<String>,
@@ -64,7 +67,12 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         Some(words) => Launcher::prefix(words.split_whitespace()),
         None => Launcher::native(),
     };
+    let known_natively = match &options.native_from {
+        Some(path) => Some(Results::load(path).map_err(|error| Failure::new(error.to_string()))?),
+        None => None,
+    };
     let plan = Plan {
+        known_natively,
         inside: Launcher::belljar(belljar()?, &folder, &options.sandbox_option),
         native,
         folder,
