@@ -48,7 +48,8 @@ impl Subject<'_> {
             self.run_chunk(chunk, &mut side.verdicts);
         }
         for case in cases {
-            if side.verdicts.get(case) == Some(&Verdict::Failed) {
+            let is_bad = |verdict| !matches!(verdict, Verdict::Passed | Verdict::Skipped);
+            if side.verdicts.get(case).copied().is_some_and(is_bad) {
                 self.run_again(case, &mut side);
             }
         }
@@ -78,7 +79,8 @@ impl Subject<'_> {
         }
     }
 
-    /// A case that failed among others may pass alone; its output is kept if it does not.
+    /// A case that failed, or was hit by the time-out of all, may pass alone; its output is kept if
+    /// it does not.
     fn run_again(&self, case: &String, side: &mut Side) {
         let Some(finished) = self.run_once(std::slice::from_ref(case)) else { return };
         let text = String::from_utf8_lossy(&finished.output);

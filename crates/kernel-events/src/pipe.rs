@@ -18,6 +18,8 @@ use std::rc::Rc;
 use kernel_core::io::{Sink, Source};
 use kernel_core::memory::UserPtr;
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::attachments::Attachments;
+use kernel_files::metadata::AttributeChange;
 use kernel_files::{FileKind, FileOps, Ioctl, Metadata, OpenFile};
 use linux_abi::events::FIONREAD;
 use linux_abi::files::OpenFlags;
@@ -60,7 +62,8 @@ pub struct Pipe {
     writable: WaitQueue,
     /// For ends that read and write.
     either: WaitQueue,
-    metadata: Metadata,
+    metadata: Cell<Metadata>,
+    attachments: Attachments,
 }
 
 impl Pipe {
@@ -78,17 +81,18 @@ impl Pipe {
             readable: WaitQueue::new(),
             writable: WaitQueue::new(),
             either: WaitQueue::new(),
-            metadata: Metadata {
+            metadata: Cell::new(Metadata {
                 uid: owner.uid,
                 gid: owner.gid,
                 ..Metadata::anonymous(FileKind::Fifo, id)
-            },
+            }),
+            attachments: Attachments::default(),
         })
     }
 
     /// A number that no other pipe has, as `/proc/self/fd` shows it.
     pub fn id(&self) -> u64 {
-        self.metadata.inode
+        self.metadata.get().inode
     }
 
     /// The size in bytes (`F_GETPIPE_SZ`).
@@ -264,7 +268,16 @@ impl FileOps for PipeEnd {
     }
 
     fn metadata(&self) -> Metadata {
-        self.pipe.metadata
+        self.pipe.metadata.get()
+    }
+
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        self.pipe.metadata.set(self.pipe.metadata.get().changed_by(change));
+        Ok(())
+    }
+
+    fn attachments(&self) -> Option<&Attachments> {
+        Some(&self.pipe.attachments)
     }
 
     fn reopen(&self, flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::rc::Rc;
 
+use linux_abi::SysResult;
 use linux_abi::files::MountFlags;
-use linux_abi::{Errno, SysResult};
 
 use crate::attachments::Attachments;
 use crate::dentry::Dentry;
@@ -37,8 +37,8 @@ impl Inode for AnonymousInode {
         Ok(self.file.ops().metadata())
     }
 
-    fn set_attributes(&self, _change: &AttributeChange) -> SysResult<()> {
-        Err(Errno::EPERM)
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        self.file.ops().set_attributes(change)
     }
 
     fn attachments(&self) -> &Attachments {

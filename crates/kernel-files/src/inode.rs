@@ -16,6 +16,7 @@ use kernel_core::io::{Sink, Source};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
+use crate::acl::{Acl, AclKind};
 use crate::attachments::Attachments;
 use crate::metadata::{
     AttributeChange, DeviceNumber, FileKind, FileSystemUsage, Metadata, Ownership,
@@ -104,6 +105,18 @@ pub trait Inode: Any {
     /// The extended attributes, if it can have any.
     fn xattrs(&self) -> Option<&dyn Xattrs> {
         None
+    }
+
+    /// One of the access control lists; `EOPNOTSUPP` if it can have none.
+    fn acl(&self, kind: AclKind) -> SysResult<Option<Acl>> {
+        let _ = kind;
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Sets an access control list, or takes it off. The mode is changed by the caller.
+    fn set_acl(&self, kind: AclKind, acl: Option<&Acl>) -> SysResult<()> {
+        let _ = (kind, acl);
+        Err(Errno::EOPNOTSUPP)
     }
 
     /// The path that a symbolic link holds.

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acl;
 pub mod anonymous;
 pub mod attachments;
 mod copy;
@@ -42,6 +43,7 @@ pub mod regular_file;
 pub mod root;
 pub mod special;
 pub mod static_directory;
+pub mod subtree;
 pub mod tarfs;
 pub mod text_busy;
 pub mod tmpfs;

@@ -15,7 +15,6 @@ use std::rc::Rc;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::{Errno, SysResult};
 
-use crate::inode::Inode;
 use crate::open_file::OpenFile;
 use range::Ranges;
 
@@ -57,8 +56,8 @@ thread_local! {
 }
 
 /// The locks of a file. They are made when they are first asked for.
-pub fn of(inode: &Rc<dyn Inode>) -> Rc<FileLocks> {
-    inode.attachments().get_or_attach(FileLocks::default)
+pub fn of(file: &OpenFile) -> Rc<FileLocks> {
+    file.object_attachments().get_or_attach(FileLocks::default)
 }
 
 impl FileLocks {
@@ -162,18 +161,14 @@ impl Drop for Waiting {
 /// A descriptor of the table has been closed: the process loses its record locks of that file,
 /// whatever other descriptors it has.
 pub fn descriptor_closed(file: &OpenFile, table: u64) {
-    if let Some(inode) = file.inode()
-        && let Some(locks) = inode.attachments().get::<FileLocks>()
-    {
+    if let Some(locks) = file.object_attachments().get::<FileLocks>() {
         locks.unlock(LockOwner::Table(table), RangeLock::WHOLE);
     }
 }
 
 /// An open file is gone, and its locks with it.
 pub(crate) fn file_released(file: &OpenFile) {
-    if let Some(inode) = file.inode()
-        && let Some(locks) = inode.attachments().get::<FileLocks>()
-    {
+    if let Some(locks) = file.object_attachments().get::<FileLocks>() {
         locks.unlock(LockOwner::File(file.id()), RangeLock::WHOLE);
         // Taking a lock off never fails.
         let _ = locks.set_whole(file.id(), None);

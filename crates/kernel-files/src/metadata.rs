@@ -158,6 +158,21 @@ impl Metadata {
         }
     }
 
+    /// This, after a change.
+    #[must_use]
+    pub fn changed_by(self, change: &AttributeChange) -> Self {
+        let bits = |mode| self.mode & !mode::CHANGEABLE | mode & mode::CHANGEABLE;
+        Self {
+            mode: change.mode.map_or(self.mode, bits),
+            uid: change.uid.unwrap_or(self.uid),
+            gid: change.gid.unwrap_or(self.gid),
+            accessed: change.accessed.unwrap_or(self.accessed),
+            modified: change.modified.unwrap_or(self.modified),
+            changed: change.changed.unwrap_or(self.changed),
+            ..self
+        }
+    }
+
     /// What the file is.
     pub const fn kind(&self) -> FileKind {
         FileKind::of_mode(self.mode)

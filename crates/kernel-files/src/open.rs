@@ -101,8 +101,9 @@ fn open_unnamed(access: &Access<'_>, directory: &Location, how: &OpenHow) -> Sys
     directory.check_writable()?;
     permission::check(&**parent, access.credentials, Want::WRITE | Want::EXECUTE)?;
     observed::check(directory, Right::Write)?;
-    let new = new_inode(access, &**parent, NewKind::Regular, how.mode)?;
+    let (new, acls) = new_inode(access, &**parent, NewKind::Regular, how.mode)?;
     let inode = names.create_unnamed(&new)?;
+    acls.give(&*inode)?;
     if !how.flags.contains(OpenFlags::EXCL) {
         inode.attachments().set(Rc::new(Linkable));
     }

@@ -15,7 +15,7 @@ use crate::attachments::Attachments;
 use crate::inode::{Extent, Inode};
 use crate::lending::{Lendable, Loan, Use};
 use crate::locks;
-use crate::metadata::{FileKind, Metadata};
+use crate::metadata::{AttributeChange, FileKind, Metadata};
 use crate::mount::Location;
 use crate::notify::{self, Event};
 
@@ -112,6 +112,17 @@ pub trait FileOps: Any {
     /// What `fstat` says of a file without an inode.
     fn metadata(&self) -> Metadata {
         Metadata::anonymous(FileKind::Anonymous, 0)
+    }
+
+    /// Changes what [`metadata`](Self::metadata) says, as `fchown` does on pipes and sockets.
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        let _ = change;
+        Err(Errno::EPERM)
+    }
+
+    /// What hangs on the object behind a file without an inode, if several open files share it.
+    fn attachments(&self) -> Option<&Attachments> {
+        None
     }
 
     /// Opens the same thing once more, as by opening `/proc/self/fd/N` of a file without a path.
@@ -307,6 +318,15 @@ impl OpenFile {
     /// What other parts of the kernel hang on this open file.
     pub fn attachments(&self) -> &Attachments {
         &self.attachments
+    }
+
+    /// What other parts of the kernel hang on what was opened: the inode, or what a file without
+    /// one has in its place.
+    pub fn object_attachments(&self) -> &Attachments {
+        match self.inode() {
+            Some(inode) => inode.attachments(),
+            None => self.ops.attachments().unwrap_or(&self.attachments),
+        }
     }
 
     /// Where the file was found; `None` for files without a name.

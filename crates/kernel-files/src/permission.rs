@@ -4,8 +4,11 @@ use kernel_core::credentials::{Credentials, cap};
 use linux_abi::files::mode;
 use linux_abi::{Errno, SysResult};
 
+use crate::acl::AclKind;
 use crate::inode::Inode;
 use crate::metadata::Ownership;
+
+const GROUP_BITS: u32 = 0o070;
 
 bitflags::bitflags! {
     /// What somebody wants to do with a file, in the bits of `access(2)`.
@@ -36,6 +39,11 @@ pub fn check_ownership(
     if want.bits() & !bits & 7 == 0 {
         return Ok(());
     }
+    check_privilege(ownership, credentials, want)
+}
+
+/// `EACCES` if no capability gives what the permissions do not.
+fn check_privilege(ownership: Ownership, credentials: &Credentials, want: Want) -> SysResult<()> {
     let is_directory = ownership.mode & mode::KIND == mode::DIRECTORY;
     // Capabilities give everything but the right to run what nobody may run.
     let is_runnable = is_directory || ownership.mode & 0o111 != 0;
@@ -54,7 +62,19 @@ pub fn check(inode: &dyn Inode, credentials: &Credentials, want: Want) -> SysRes
     if want.is_empty() {
         return Ok(());
     }
-    check_ownership(inode.ownership()?, credentials, want)
+    let ownership = inode.ownership()?;
+    // The owner's bits are the same in both; without any for the group nobody is named.
+    if credentials.fsuid != ownership.uid
+        && ownership.mode & GROUP_BITS != 0
+        && let Ok(Some(acl)) = inode.acl(AclKind::Access)
+    {
+        return if acl.permits(ownership, credentials, want.bits()) {
+            Ok(())
+        } else {
+            check_privilege(ownership, credentials, want)
+        };
+    }
+    check_ownership(ownership, credentials, want)
 }
 
 /// `EACCES` if a directory may not be searched.

@@ -16,6 +16,13 @@ pub struct XattrMap {
     values: RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
 }
 
+impl XattrMap {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.borrow().is_empty()
+    }
+}
+
 impl Xattrs for XattrMap {
     fn get(&self, name: &[u8]) -> SysResult<Vec<u8>> {
         self.values.borrow().get(name).cloned().ok_or(Errno::ENODATA)

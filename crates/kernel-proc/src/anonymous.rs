@@ -9,8 +9,8 @@ use kernel_files::inode::{Inode, OpenRequest};
 use kernel_files::metadata::{AttributeChange, FileKind, Metadata};
 use kernel_files::pseudo::{Listing, PseudoFs, PseudoInode, PseudoType};
 use kernel_files::{FileOps, Location, Mount, OpenFile};
+use linux_abi::SysResult;
 use linux_abi::files::MountFlags;
-use linux_abi::{Errno, SysResult};
 
 const ANON: PseudoType =
     PseudoType { name: "anon_inodefs", magic: 0x0904_1934, knows_all_names: false, file_size: 0 };
@@ -54,8 +54,8 @@ impl Inode for Nameless {
         self.file.metadata()
     }
 
-    fn set_attributes(&self, _change: &AttributeChange) -> SysResult<()> {
-        Err(Errno::EPERM)
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        self.file.ops().set_attributes(change)
     }
 
     fn attachments(&self) -> &Attachments {

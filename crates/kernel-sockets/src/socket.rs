@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use kernel_core::io::{Sink, Source};
 use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_files::metadata::AttributeChange;
 use kernel_files::{FileKind, FileOps, Intent, Ioctl, Metadata, OpenFile};
 use linux_abi::files::OpenFlags;
 use linux_abi::sockets::MessageFlags;
@@ -141,6 +142,13 @@ impl FileOps for Socket {
         metadata.mode |= 0o777;
         (metadata.uid, metadata.gid) = self.ops.common().owner.get();
         metadata
+    }
+
+    fn set_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        let owner = &self.ops.common().owner;
+        let (uid, gid) = owner.get();
+        owner.set((change.uid.unwrap_or(uid), change.gid.unwrap_or(gid)));
+        Ok(())
     }
 
     fn read(&self, file: &OpenFile, sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {

@@ -8,6 +8,7 @@ use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
 
+use crate::acl::AclKind;
 use crate::inode::Inode;
 use crate::metadata::{AttributeChange, FileKind, Ownership, timestamp};
 use crate::mount::Location;
@@ -31,6 +32,9 @@ pub fn change_mode(location: &Location, credentials: &Credentials, bits: u32) ->
     let change =
         AttributeChange { mode: Some(bits), changed: Some(timestamp()), ..Default::default() };
     inode.set_attributes(&change)?;
+    if let Ok(Some(acl)) = inode.acl(AclKind::Access) {
+        inode.set_acl(AclKind::Access, Some(&acl.with_mode(bits)))?;
+    }
     notify::at(location, Event::Attrib);
     observed::tell(location, FileEvent::Changed);
     Ok(())
@@ -61,9 +65,19 @@ pub fn change_owner(
         change.mode = without_privileges(now, credentials);
     }
     inode.set_attributes(&change)?;
+    remove_capabilities(&**inode)?;
     notify::at(location, Event::Attrib);
     observed::tell(location, FileEvent::Changed);
     Ok(())
+}
+
+/// A file with another owner loses the capabilities that it gave to those who execute it.
+fn remove_capabilities(inode: &dyn Inode) -> SysResult<()> {
+    const NAME: &[u8] = b"security.capability";
+    match inode.xattrs() {
+        Some(xattrs) if xattrs.get(NAME).is_ok() => xattrs.remove(NAME),
+        _ => Ok(()),
+    }
 }
 
 /// The mode without its set-id bits, if that is another one. A set-group-id bit without the right
@@ -121,7 +135,7 @@ pub fn change_times(
         if accessed != TimeChange::Now || modified != TimeChange::Now {
             return Err(Errno::EPERM);
         }
-        permission::check_ownership(ownership, credentials, Want::WRITE)?;
+        permission::check(&**inode, credentials, Want::WRITE)?;
     }
     observed::check(location, Right::Write)?;
     let now = timestamp();

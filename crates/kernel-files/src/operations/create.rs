@@ -7,6 +7,7 @@ use kernel_core::supervisor::{FileEvent, Right};
 use linux_abi::files::{LINK_MAX, ResolveFlags, mode};
 use linux_abi::{Errno, SysResult};
 
+use super::acl::InheritedAcls;
 use crate::fs_context::Access;
 use crate::inode::{Inode, NewInode, NewKind};
 use crate::metadata::FileKind;
@@ -55,8 +56,9 @@ pub fn create_in(
     check_may_create(access, parent)?;
     observed::check_name(parent, name)?;
     let inode = parent.inode()?;
-    let new = new_inode(access, &**inode, kind, bits)?;
+    let (new, acls) = new_inode(access, &**inode, kind, bits)?;
     let created = inode.directory().ok_or(Errno::ENOTDIR)?.create(name, &new)?;
+    acls.give(&*created)?;
     let is_directory = kind.kind() == FileKind::Directory;
     notify::in_directory(&**inode, Event::Create, name, is_directory);
     observed::tell_name(parent, name, FileEvent::Created(is_directory));
@@ -71,16 +73,19 @@ pub(super) fn check_may_create(access: &Access<'_>, parent: &Location) -> SysRes
     permission::check(&**parent.inode()?, access.credentials, Want::WRITE | Want::EXECUTE)
 }
 
-/// Owner and permissions of a file that shall be made in `parent`.
+/// Owner, permissions and access control lists of a file that shall be made in `parent`.
 pub fn new_inode<'a>(
     access: &Access<'_>,
     parent: &dyn Inode,
     kind: NewKind<'a>,
     bits: u32,
-) -> SysResult<NewInode<'a>> {
+) -> SysResult<(NewInode<'a>, InheritedAcls)> {
     let credentials = access.credentials;
+    let bits = bits & mode::CHANGEABLE;
+    let inherited = InheritedAcls::of(parent, kind.kind(), bits);
+    let without_umask = || (InheritedAcls::default(), bits & !access.fs.umask());
+    let (acls, mut bits) = inherited.unwrap_or_else(without_umask);
     let parent = parent.ownership()?;
-    let mut bits = bits & mode::CHANGEABLE & !access.fs.umask();
     if matches!(kind, NewKind::Symlink(_)) {
         bits = mode::PERMISSIONS;
     }
@@ -100,7 +105,7 @@ pub fn new_inode<'a>(
     {
         bits &= !mode::SET_GID;
     }
-    Ok(NewInode { kind, mode: bits, uid: credentials.fsuid, gid })
+    Ok((NewInode { kind, mode: bits, uid: credentials.fsuid, gid }, acls))
 }
 
 /// Marks a file without a name that may get its first one: it was made with `O_TMPFILE`, and not

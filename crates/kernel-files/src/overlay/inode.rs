@@ -11,6 +11,7 @@ use linux_abi::{Errno, SysResult};
 
 use super::listing::Listing;
 use super::{RealId, Shared, marks};
+use crate::acl::{Acl, AclKind};
 use crate::attachments::Attachments;
 use crate::inode::{
     Allocate, Content, Directory, Extent, Inode, OpenGuard, OpenRequest, WriteAt, XattrMode, Xattrs,
@@ -168,6 +169,25 @@ impl Inode for OverlayInode {
 
     fn xattrs(&self) -> Option<&dyn Xattrs> {
         Some(self)
+    }
+
+    fn acl(&self, kind: AclKind) -> SysResult<Option<Acl>> {
+        if self.kind == FileKind::Symlink {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        match (&*self.upper.borrow(), self.lowers.first()) {
+            (Some(upper), _) => upper.acl(kind),
+            // A copy in the upper layer may have one, whatever the lower can.
+            (None, Some(lower)) => Ok(lower.acl(kind).unwrap_or(None)),
+            (None, None) => Err(Errno::ENOENT),
+        }
+    }
+
+    fn set_acl(&self, kind: AclKind, acl: Option<&Acl>) -> SysResult<()> {
+        if acl.is_none() && self.upper.borrow().is_none() && self.acl(kind)?.is_none() {
+            return Err(Errno::ENODATA);
+        }
+        self.copy_up()?.set_acl(kind, acl)
     }
 
     fn read_link(&self) -> SysResult<Vec<u8>> {

@@ -12,9 +12,10 @@ use linux_abi::{Errno, SysResult};
 use super::data::Data;
 use super::directory::Entries;
 use super::space::Space;
+use crate::acl::{Acl, AclKind};
 use crate::attachments::Attachments;
 use crate::inode::{
-    Allocate, Content, Directory, Extent, Inode, NewInode, NewKind, WriteAt, Xattrs,
+    Allocate, Content, Directory, Extent, Inode, NewInode, NewKind, WriteAt, XattrMode, Xattrs,
 };
 use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership, timestamp};
 use crate::open_file::{MapRequest, MappedFile};
@@ -195,6 +196,30 @@ impl Inode for MemoryInode {
 
     fn xattrs(&self) -> Option<&dyn Xattrs> {
         Some(&self.xattrs)
+    }
+
+    fn acl(&self, kind: AclKind) -> SysResult<Option<Acl>> {
+        if self.kind == FileKind::Symlink {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if self.xattrs.is_empty() {
+            return Ok(None);
+        }
+        match self.xattrs.get(kind.name()) {
+            Ok(value) => Acl::parse(&value),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn set_acl(&self, kind: AclKind, acl: Option<&Acl>) -> SysResult<()> {
+        match acl {
+            Some(acl) => self.xattrs.set(kind.name(), &acl.to_bytes(), XattrMode::CreateOrReplace),
+            None => match self.xattrs.remove(kind.name()) {
+                // There was none.
+                Err(Errno::ENODATA) => Ok(()),
+                result => result,
+            },
+        }
     }
 
     fn read_link(&self) -> SysResult<Vec<u8>> {

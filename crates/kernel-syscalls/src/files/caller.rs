@@ -50,6 +50,9 @@ impl<'a> Caller<'a> {
         if path.is_empty() && flags & at::EMPTY_PATH != 0 {
             return self.start(directory, path);
         }
+        if path.is_empty() {
+            return Err(Errno::ENOENT);
+        }
         lookup(&self.access(), &self.start(directory, path)?, path, last_link)
     }
 }

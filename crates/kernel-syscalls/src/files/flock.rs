@@ -19,8 +19,7 @@ pub(crate) async fn flock(thread: Rc<Thread>, fd: Fd, operation: u32) -> WaitRes
         _ => return Err(Errno::EINVAL.into()),
     };
     let file = real_file(&thread, fd)?;
-    let Some(inode) = file.inode() else { return Err(Errno::EBADF.into()) };
-    let locks = locks::of(inode);
+    let locks = locks::of(&file);
     loop {
         match locks.set_whole(file.id(), kind) {
             Err(Errno::EAGAIN) if operation & lock::NONBLOCK == 0 => {

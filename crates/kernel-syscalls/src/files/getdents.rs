@@ -64,6 +64,8 @@ fn list(
 ) -> SysResult<usize> {
     let file = real_file(thread, fd)?;
     let directory = file.ops_as::<DirectoryFile>().ok_or(Errno::ENOTDIR)?;
+    // Linux takes the size for a signed number, which is too small then.
+    let count = if count > i32::MAX as u32 { 0 } else { count };
     let room = (count as usize).min(MAX_BATCH);
     let start = file.offset();
     let mut batch = Vec::new();

@@ -1,6 +1,7 @@
 //! `mount(2)`, `umount2(2)`, `pivot_root(2)`.
 
 mod options;
+mod overlay;
 
 use std::rc::Rc;
 
@@ -72,7 +73,7 @@ pub(crate) fn mount(
         }
         return namespace.move_mount(&source.mount, &place);
     }
-    let new = new_mount(&namespace, &kind, &source, &data, kept)?;
+    let new = new_mount(&caller, &kind, &source, &data, kept)?;
     check_kinds(new.root.inode()?.kind(), &place)?;
     namespace.mount(&new, &place)
 }
@@ -123,7 +124,7 @@ fn bind(
 }
 
 fn new_mount(
-    namespace: &MountNamespace,
+    caller: &Caller<'_>,
     kind: &[u8],
     source: &[u8],
     data: &[u8],
@@ -138,12 +139,13 @@ fn new_mount(
         // The kernel has one of each; mounting it again shows the same.
         b"proc" | b"sysfs" | b"devpts" | b"mqueue" => {
             let name = std::str::from_utf8(kind).map_err(|_| Errno::ENODEV)?;
-            let known = namespace.all();
+            let known = caller.fs.namespace().all();
             let known = known.iter().find(|mount| mount.file_system.type_name() == name);
             let known = known.ok_or(Errno::ENODEV)?;
             let fs = Rc::clone(&known.file_system);
             Ok(Mount::new(fs, Rc::clone(&known.root), source, flags))
         }
+        b"overlay" => Ok(Mount::of(overlay::make(caller, data)?, source, flags)),
         b"" => Err(Errno::EINVAL),
         _ => Err(Errno::ENODEV),
     }

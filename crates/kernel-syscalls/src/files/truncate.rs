@@ -92,13 +92,10 @@ pub(crate) fn fallocate(
     if !file.flags().can_write() {
         return Err(Errno::EBADF);
     }
-    let Some(inode) = file.inode() else { return Err(Errno::ESPIPE) };
-    match inode.kind() {
-        FileKind::Regular => {}
-        FileKind::Fifo => return Err(Errno::ESPIPE),
-        FileKind::Directory => return Err(Errno::EISDIR),
-        _ => return Err(Errno::ENODEV),
-    }
+    let kind = file.metadata()?.kind();
+    let inode = file.inode().filter(|_| kind == FileKind::Regular);
+    let Some(inode) = inode else { return Err(not_allocatable(kind)) };
+
     let end = offset.checked_add(length).filter(|&end| end <= i64::MAX as u64);
     let end = end.ok_or(Errno::EFBIG)?;
     let content = inode.content().ok_or(Errno::EOPNOTSUPP)?;
@@ -111,6 +108,15 @@ pub(crate) fn fallocate(
     }
     content.allocate(what, offset, length)?;
     changed(thread, &file)
+}
+
+/// Why there is no storage behind a file of this kind.
+fn not_allocatable(kind: FileKind) -> Errno {
+    match kind {
+        FileKind::Fifo => Errno::ESPIPE,
+        FileKind::Directory => Errno::EISDIR,
+        _ => Errno::ENODEV,
+    }
 }
 
 fn allocation(mode: u32) -> SysResult<Allocate> {

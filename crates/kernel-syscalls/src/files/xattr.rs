@@ -6,10 +6,12 @@ use std::rc::Rc;
 use kernel_core::credentials::{Credentials, cap};
 use kernel_core::memory::{CString, UserPtr};
 use kernel_core::supervisor::Right;
+use kernel_files::acl::{Acl, AclKind};
 use kernel_files::anonymous::location_of;
 use kernel_files::inode::XattrMode;
 use kernel_files::notify::{self, Event};
 use kernel_files::observed;
+use kernel_files::operations::change_acl;
 use kernel_files::permission::{Want, check, is_owner};
 use kernel_files::walk::LastLink;
 use kernel_files::{FileKind, Inode, Location};
@@ -104,6 +106,10 @@ fn get(
 ) -> SysResult<usize> {
     let name = read_name(thread, name)?;
     let inode = location.inode()?;
+    if let Some(kind) = AclKind::of_name(&name) {
+        let acl = inode.acl(kind)?.ok_or(Errno::ENODATA)?;
+        return put(thread, buffer, size, &acl.to_bytes());
+    }
     check_name(&**inode, &name, &thread.credentials(), Want::READ)?;
     let value = inode.xattrs().ok_or(Errno::EOPNOTSUPP)?.get(&name)?;
     put(thread, buffer, size, &value)
@@ -142,6 +148,9 @@ fn set(
         return Err(Errno::E2BIG);
     }
     let value = if size == 0 { Vec::new() } else { value.read_many(&thread.memory(), size)? };
+    if let Some(kind) = AclKind::of_name(&name) {
+        return change_acl(location, &thread.credentials(), kind, Acl::parse(&value)?);
+    }
     location.check_writable()?;
     let inode = location.inode()?;
     check_name(&**inode, &name, &thread.credentials(), Want::WRITE)?;
@@ -174,6 +183,9 @@ fn list(
 
 fn remove(thread: &Rc<Thread>, location: &Location, name: UserPtr<CString>) -> SysResult<()> {
     let name = read_name(thread, name)?;
+    if let Some(kind) = AclKind::of_name(&name) {
+        return change_acl(location, &thread.credentials(), kind, None);
+    }
     location.check_writable()?;
     let inode = location.inode()?;
     check_name(&**inode, &name, &thread.credentials(), Want::WRITE)?;

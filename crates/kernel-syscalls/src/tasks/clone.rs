@@ -20,6 +20,8 @@ use zerocopy::IntoBytes;
 
 /// `clone3` takes no more than a page of arguments.
 const MAX_ARGS_SIZE: usize = 4096;
+/// The first address that no program can have.
+const END_OF_USER_SPACE: u64 = 0x7fff_ffff_f000;
 /// `CAP_CHECKPOINT_RESTORE`.
 const CHECKPOINT_RESTORE: u32 = 40;
 
@@ -147,6 +149,9 @@ async fn start(
     stack_pointer: u64,
 ) -> WaitResult<Pid> {
     check_flags(flags)?;
+    if flags.contains(CloneFlags::SETTLS) && args.tls >= END_OF_USER_SPACE {
+        return Err(Errno::EPERM.into());
+    }
     let when = |flag, value| flags.contains(flag).then_some(value);
     let request = CloneRequest {
         flags,

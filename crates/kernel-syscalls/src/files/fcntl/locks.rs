@@ -39,11 +39,10 @@ fn read(thread: &Thread, file: &OpenFile, request: u32, argument: u64) -> SysRes
     if is_of_file(request) && guest.l_pid != 0 {
         return Err(Errno::EINVAL);
     }
-    let inode = file.inode().ok_or(Errno::EBADF)?;
     let base = match guest.l_whence {
         0 => 0,
         1 => file.offset(),
-        2 => inode.metadata()?.size,
+        2 => file.metadata()?.size,
         _ => return Err(Errno::EINVAL),
     };
     let range = to_range(i128::from(base), guest.l_start, guest.l_len)?;
@@ -58,7 +57,7 @@ fn read(thread: &Thread, file: &OpenFile, request: u32, argument: u64) -> SysRes
     } else {
         (LockOwner::Table(thread.files().borrow().id()), thread.process().pid.0)
     };
-    Ok(Request { locks: locks::of(inode), guest, owner, range, kind, pid })
+    Ok(Request { locks: locks::of(file), guest, owner, range, kind, pid })
 }
 
 fn to_range(base: i128, start: i64, length: i64) -> SysResult<RangeLock> {
