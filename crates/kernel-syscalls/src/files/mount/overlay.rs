@@ -52,5 +52,6 @@ fn upper_layer(place: &Location) -> SysResult<Upper> {
     }
     place.check_writable()?;
     let root: Rc<dyn Inode> = Rc::clone(place.inode()?);
-    Ok(Upper { file_system: Rc::new(Subtree { file_system, root }), kind: UpperKind::Memory })
+    let file_system = Rc::new(Subtree { file_system, root });
+    Ok(Upper { file_system, kind: UpperKind::Memory, lock: None })
 }
