@@ -5,8 +5,8 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use sandbox::{Activity, NotCopied};
-use sandbox_spec::{Change, ConnectionRecord};
+use sandbox::NotCopied;
+use sandbox_spec::{Activity, Change, ConnectionRecord};
 use serde::{Deserialize, Serialize};
 
 /// To the kernel process.

@@ -214,6 +214,8 @@ impl Sandbox {
         );
         engine.kill_all();
         let _ = starter.set_nonblocking(false);
+        // What is done from here on is not the guest's.
+        supervisor::set(None);
         // Nobody waits for the results of a sandbox that was told to end.
         if self.ended_because.get() != Some(Ending::Killed) {
             self.results.deliver(starter);

@@ -16,8 +16,9 @@ use kernel_core::supervisor::{FileEvent, ProcessEvent, Right, Supervisor, Transp
 use kernel_core::timers;
 use kernel_files::FsContext;
 use linux_abi::{Errno, Pid, SysResult};
-use sandbox::{Activity, ConnectionTry};
-use sandbox_spec::{Recording, SandboxSpec};
+use sandbox_spec::{
+    Activity, ConnectionKind, ConnectionRecord, Reason, Recording, SandboxSpec, Verdict,
+};
 
 use denials::Denials;
 use files::Files;
@@ -38,7 +39,7 @@ pub struct Supervision {
 struct Records {
     processes: Processes,
     files: Files,
-    connections: Vec<ConnectionTry>,
+    connections: Vec<ConnectionRecord>,
     more_connections: u64,
     denials: Denials,
 }
@@ -85,6 +86,9 @@ impl Supervisor for Supervision {
 
     fn check(&self, right: Right, path: &[u8]) -> SysResult<()> {
         if self.rules.allows(right, path) {
+            if right == Right::Run && self.recording == Recording::On {
+                self.records.borrow_mut().processes.add_program(path);
+            }
             return Ok(());
         }
         self.records.borrow_mut().denials.add(right, path);
@@ -104,17 +108,25 @@ impl Supervisor for Supervision {
     }
 
     fn unreachable(&self, transport: Transport, to: SocketAddr) {
-        let protocol = match transport {
-            Transport::Tcp => "tcp",
-            Transport::Udp => "udp",
+        let kind = match transport {
+            Transport::Tcp => ConnectionKind::Tcp,
+            Transport::Udp => ConnectionKind::Udp,
         };
         let mut records = self.records.borrow_mut();
-        let same = |known: &&mut ConnectionTry| known.address == to && known.protocol == protocol;
+        let same = |known: &&mut ConnectionRecord| known.address == Some(to) && known.kind == kind;
         if let Some(known) = records.connections.iter_mut().find(same) {
             known.times += 1;
         } else if records.connections.len() < MAX_CONNECTIONS {
-            let protocol = protocol.to_owned();
-            records.connections.push(ConnectionTry { protocol, address: to, times: 1 });
+            records.connections.push(ConnectionRecord {
+                kind,
+                name: None,
+                address: Some(to),
+                verdict: Verdict::Denied,
+                reason: Reason::Offline,
+                times: 1,
+                bytes_sent: 0,
+                bytes_received: 0,
+            });
         } else {
             records.more_connections += 1;
         }

@@ -13,7 +13,7 @@ use linux_abi::{Pid, SysResult};
 /// What somebody wants to do with what a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Right {
-    /// Read a file, or list a folder.
+    /// Read it.
     Read,
     /// Make, change, rename or remove it.
     Write,

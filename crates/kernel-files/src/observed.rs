@@ -6,10 +6,11 @@ use linux_abi::SysResult;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 
-/// Whether a kind of file holds something that could be kept from a guest. Devices, FIFOs and
-/// sockets are the sandbox's own.
+/// Whether a kind of file holds something that could be kept from a guest. Names and metadata
+/// are always visible, so that a folder may be listed; devices, FIFOs and sockets are the
+/// sandbox's own.
 pub(crate) fn is_stored(kind: FileKind) -> bool {
-    matches!(kind, FileKind::Regular | FileKind::Directory)
+    kind == FileKind::Regular
 }
 
 /// Fails if the caller may not do this with the file at `location`.

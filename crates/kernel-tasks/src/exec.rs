@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::io::VecSink;
-use kernel_core::supervisor::{self, FileEvent, ProcessEvent, Right};
-use kernel_files::observed;
+use kernel_core::supervisor::{self, ProcessEvent, Right};
 use kernel_files::open::{Fresh, open_location};
 use kernel_files::permission::{self, Want};
 use kernel_files::text_busy::InUse;
@@ -143,7 +142,6 @@ impl<'a> Finder<'a> {
             // A memory file has a name, but no path that a rule could allow.
             let path = location.full_path().unwrap_or_else(|| location.dentry.name().to_vec());
             supervisor.check(Right::Run, &path)?;
-            observed::tell(location, FileEvent::Read);
         }
         Ok(file)
     }
@@ -189,9 +187,6 @@ impl<'a> Finder<'a> {
             open: &|path| {
                 let file = self.open_path(path)?;
                 self.note_mapping(&file);
-                if let Some(location) = file.location() {
-                    observed::tell(location, FileEvent::Read);
-                }
                 Ok(file)
             },
             ids: [credentials.uid, credentials.euid, credentials.gid, credentials.egid],

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 mod change;
 mod connection;
 mod containment;
@@ -24,6 +25,10 @@ mod size;
 mod spec;
 mod time;
 
+pub use activity::{
+    Activity, Command, Denial, DeniedUse, FileFate, FileRecord, ProcessEnd, ProcessRecord,
+    ProgramRecord,
+};
 pub use change::{Change, Happened, Now};
 pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
 pub use containment::ContainmentLayer;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Rules about paths inside. Where nothing is said, whatever is visible may be used.
 ///
 /// They hold for stored files and folders. `/proc`, `/sys` and `/dev` are the sandbox's own and
-/// always usable, and names and metadata (`stat`) stay visible.
+/// always usable; names and metadata (`stat`, listing a folder) stay visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathRules {

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sandbox_spec::{Change, os_text};
+use sandbox_spec::{Activity, Change, os_text};
 use serde::{Deserialize, Serialize};
-
-use crate::Activity;
 
 /// How the guest's first process ended, and with it the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

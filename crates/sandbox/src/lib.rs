@@ -6,17 +6,12 @@
 
 #![forbid(unsafe_code)]
 
-mod activity;
 mod backend;
 mod capabilities;
 mod errors;
 mod exit;
 mod streams;
 
-pub use activity::{
-    Activity, Command, ConnectionTry, Denial, DeniedUse, FileFate, FileRecord, ProcessEnd,
-    ProcessRecord, ProgramRecord,
-};
 pub use backend::{Backend, Control, Sandbox};
 pub use capabilities::{CapabilityReport, LayerReport, LayerState};
 pub use errors::{ControlError, ProgramError, StartError, WaitError};

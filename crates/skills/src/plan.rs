@@ -193,6 +193,8 @@ pub struct RunPlan {
     pub programs: Option<std::collections::BTreeSet<String>>,
     /// What the skill asked for, granted or not.
     pub asks: Vec<Ask>,
+    /// What holds, all sides put together.
+    pub policy: Policy,
 }
 
 /// Plans to run a script of a skill.
@@ -223,6 +225,7 @@ pub fn plan_run(
         alternatives: commands.collect(),
         cwd: WORK_FOLDER.to_owned(),
         mounts: mounts(skill, &effective.policy, options),
+        policy: effective.policy.clone(),
         links: WORK_ALIASES.map(|path| (path.to_owned(), WORK_FOLDER.to_owned())).to_vec(),
         env: environment(skill, &effective.policy, options),
         limits: effective.policy.limits,

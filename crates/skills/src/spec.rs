@@ -1,12 +1,14 @@
 //! From a plan to a sandbox specification, which every backend understands.
 
+use std::collections::BTreeSet;
+
 use sandbox_spec::{
-    ByteSize, EgressRules, HostRule, HostRuleError, Limits, Link, Mount, MountAccess,
-    NetworkPolicy, Ownership, SandboxSpec, Tmpfs,
+    ByteSize, EgressRules, FileRules, HostRule, HostRuleError, Limits, Link, Mount, MountAccess,
+    NetworkPolicy, Ownership, PathPattern, PathPatternError, PathRules, SandboxSpec, Tmpfs,
 };
 use thiserror::Error;
 
-use crate::plan::{HOME_FOLDER, MountKind, PlannedMount, RunPlan};
+use crate::plan::{GUEST_PATH, HOME_FOLDER, MountKind, PlannedMount, RunPlan};
 
 /// Folders that every sandbox has, empty and in memory.
 const BUILT_IN: [&str; 2] = [HOME_FOLDER, "/tmp"];
@@ -19,9 +21,9 @@ pub enum SpecError {
     /// a host that cannot be understood
     #[error(transparent)]
     Host(#[from] HostRuleError),
-    /// a policy that narrows what a specification cannot narrow
-    #[error("the policy narrows `{0}`, which no backend enforces yet")]
-    NotEnforced(&'static str),
+    /// a path that cannot be understood
+    #[error(transparent)]
+    Path(#[from] PathPatternError),
 }
 
 impl RunPlan {
@@ -30,12 +32,6 @@ impl RunPlan {
     /// A copy-on-write mount becomes an overlay in memory: whoever wants to keep what was written
     /// names a folder for it in the mount's `upper`.
     pub fn to_spec(&self) -> Result<SandboxSpec, SpecError> {
-        if self.files.is_some() {
-            return Err(SpecError::NotEnforced("files"));
-        }
-        if self.programs.is_some() {
-            return Err(SpecError::NotEnforced("programs"));
-        }
         let mut spec = SandboxSpec::new(self.argv.iter());
         spec.environment =
             self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -65,8 +61,35 @@ impl RunPlan {
                 self.network.allow.iter().map(|host| host.parse()).collect();
             spec.network = NetworkPolicy::Allow(EgressRules::allowing(rules?));
         }
+        spec.rules = self.rules()?;
         Ok(spec)
     }
+
+    fn rules(&self) -> Result<PathRules, PathPatternError> {
+        type Patterns = Result<Vec<PathPattern>, PathPatternError>;
+        let patterns =
+            |paths: &BTreeSet<String>| -> Patterns { paths.iter().map(|it| it.parse()).collect() };
+        let files = self.files.as_ref().map(|files| {
+            Ok::<_, PathPatternError>(FileRules {
+                read: patterns(&files.read)?,
+                write: patterns(&files.write)?,
+            })
+        });
+        let programs = self.programs.as_ref().map(|programs| {
+            let path = self.env.get("PATH").map_or(GUEST_PATH, String::as_str);
+            let places = programs.iter().flat_map(|program| places_of(program, path));
+            places.map(|place| place.parse()).collect::<Patterns>()
+        });
+        Ok(PathRules { files: files.transpose()?, programs: programs.transpose()? })
+    }
+}
+
+/// Where a program is: a name without a slash is looked for in `PATH`.
+fn places_of(program: &str, path: &str) -> Vec<String> {
+    if program.contains('/') {
+        return vec![program.to_owned()];
+    }
+    path.split(':').map(|folder| format!("{folder}/{program}")).collect()
 }
 
 /// The mount, or nothing for an empty folder.
@@ -131,10 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_enforced_is_an_error() {
-        let narrow = plan(WorkFolder::Empty, "programs: [git]");
-        assert!(matches!(narrow.to_spec(), Err(SpecError::NotEnforced("programs"))));
-        let narrow = plan(WorkFolder::Empty, "files: {read: [/usr]}");
-        assert!(matches!(narrow.to_spec(), Err(SpecError::NotEnforced("files"))));
+    fn rules_about_paths_arrive() {
+        let text = "programs: [git, /skill/x]\nfiles: {read: [/usr/], write: [/work/*.csv]}";
+        let rules = plan(WorkFolder::Empty, text).to_spec().unwrap().rules;
+        let files = rules.files.unwrap();
+        assert_eq!(files.read, ["/usr".parse().unwrap()]);
+        assert_eq!(files.write, ["/work/*.csv".parse().unwrap()]);
+        let programs = rules.programs.unwrap();
+        assert!(programs.contains(&"/usr/bin/git".parse().unwrap()));
+        assert!(programs.contains(&"/skill/x".parse().unwrap()));
+        assert!(plan(WorkFolder::Empty, "").to_spec().unwrap().rules.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel_core::supervisor::Right;
-use sandbox::{Activity, Denial, DeniedUse};
+use sandbox_spec::{Activity, Denial, DeniedUse};
 
 use super::text;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use kernel_core::supervisor::FileEvent;
-use sandbox::{Activity, FileFate, FileRecord};
+use sandbox_spec::{Activity, FileFate, FileRecord};
 
 use super::text;
 

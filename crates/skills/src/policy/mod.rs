@@ -4,6 +4,7 @@
 //! `belljar.yaml` beside SKILL.md in which a skill asks for something. [`read`] reads one and
 //! reports what is wrong; [`merge`] puts the sides together. The user always wins.
 
+mod learn;
 mod merge;
 mod read;
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use learn::learn;
 pub use merge::{Ask, Consent, Effective, Layers, merge};
 pub use read::{PolicyRead, read};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use sandbox_spec::{ByteSize, HostRule, parse_duration};
+use sandbox_spec::{ByteSize, HostRule, PathPattern, parse_duration};
 
 use super::{Access, Env, Files, Mount, Network, Policy, ResourceLimits};
 use crate::finding::{Finding, Severity};
@@ -57,13 +57,9 @@ fn read_root(source: &mut Source<'_>, root: &Node) -> Policy {
         policy.limits = limits(source, node);
     }
     policy.files = fields.take("files").and_then(|node| files(source, node));
-    policy.programs = fields.take("programs").map(|node| text_set(source, node, "programs"));
+    policy.programs = fields.take("programs").map(|node| programs(source, node));
     fields.refuse_others(source);
     policy
-}
-
-fn text_set(source: &mut Source<'_>, node: &Node, name: &str) -> BTreeSet<String> {
-    source.texts(node, name).into_iter().map(|(_, text)| text).collect()
 }
 
 fn network(source: &mut Source<'_>, node: &Node) -> Option<Network> {
@@ -209,11 +205,41 @@ fn bytes(source: &mut Source<'_>, node: &Node, name: &str) -> Option<u64> {
 
 fn files(source: &mut Source<'_>, node: &Node) -> Option<Files> {
     let mut fields = source.fields(node, "files")?;
-    let read = fields.take("read").map(|node| text_set(source, node, "read")).unwrap_or_default();
-    let write =
-        fields.take("write").map(|node| text_set(source, node, "write")).unwrap_or_default();
+    let read = fields.take("read").map(|node| paths(source, node, "read")).unwrap_or_default();
+    let write = fields.take("write").map(|node| paths(source, node, "write")).unwrap_or_default();
     fields.refuse_others(source);
     Some(Files { read, write })
+}
+
+/// Absolute paths inside.
+fn paths(source: &mut Source<'_>, node: &Node, name: &str) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for (at, text) in source.texts(node, name) {
+        match text.parse::<PathPattern>() {
+            Ok(path) => {
+                paths.insert(path.into());
+            }
+            Err(error) => source.error(at, error.to_string(), "write for example `/work`"),
+        }
+    }
+    paths
+}
+
+/// Programs: absolute paths inside, or names that are looked for in `PATH`.
+fn programs(source: &mut Source<'_>, node: &Node) -> BTreeSet<String> {
+    let mut programs = BTreeSet::new();
+    for (at, text) in source.texts(node, "programs") {
+        match text.parse::<PathPattern>() {
+            Ok(path) => {
+                programs.insert(path.into());
+            }
+            Err(_) if !text.is_empty() && !text.contains('/') => {
+                programs.insert(text);
+            }
+            Err(error) => source.error(at, error.to_string(), "write a name or an absolute path"),
+        }
+    }
+    programs
 }
 
 /// Writes a policy so that [`read`] reads the same.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ConnectionRecord;
+
 /// What the guest did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
@@ -23,7 +25,7 @@ pub struct Activity {
     /// How many uses of further files there were.
     pub more_files: u64,
     /// What wanted to leave the sandbox.
-    pub connections: Vec<ConnectionTry>,
+    pub connections: Vec<ConnectionRecord>,
     /// How many further attempts to leave the sandbox there were.
     pub more_connections: u64,
     /// What the policy denied.
@@ -118,22 +120,11 @@ pub enum FileFate {
     Temporary,
 }
 
-/// An attempt to send something out of a sandbox that has no way out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConnectionTry {
-    /// `tcp` or `udp`.
-    pub protocol: String,
-    /// Where to.
-    pub address: std::net::SocketAddr,
-    /// How often.
-    pub times: u64,
-}
-
 /// What somebody wanted to do with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeniedUse {
-    /// Read a file, or list a folder.
+    /// Read it.
     Read,
     /// Make, change, rename or remove it.
     Write,

@@ -1,0 +1,219 @@
+//! The smallest policy with which a run would have gone the same way.
+//!
+//! Names that change from run to run must not matter, or the policy would fit one run only. So a
+//! folder that the run made, or that it made temporary files in, is allowed as a whole, and so
+//! are folders in memory. Of system folders from which several files were read the whole folder is
+//! allowed: which library is loaded from it says nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sandbox_spec::{Activity, ConnectionKind, ConnectionRecord, FileFate, FileRecord, Verdict};
+
+use super::merge::default_limits;
+use super::{Files, Network, Policy, ResourceLimits};
+use crate::plan::{HOME_FOLDER, SKILL_FOLDER};
+
+/// Where nothing is stored, and no rule holds.
+const OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// Folders that are allowed as a whole if anything in them is used: they are in memory and go with
+/// the run, or are the skill itself.
+const WHOLE: [&str; 3] = ["/tmp", HOME_FOLDER, SKILL_FOLDER];
+/// Folders of the system, whose folders are told apart by so many names.
+const SYSTEM: [(&str, usize); 7] =
+    [("/usr", 3), ("/opt", 3), ("/etc", 2), ("/var", 3), ("/lib", 2), ("/lib64", 2), ("/bin", 2)];
+/// From so many files on the folder is allowed.
+const MANY_SYSTEM: usize = 4;
+/// From so many files on the folder is allowed, outside of the system.
+const MANY: usize = 8;
+
+/// The smallest policy for what a run did under `policy`.
+pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Policy) -> Policy {
+    let write = written(&activity.files);
+    let read = read(&activity.files, &write);
+    let is_used = |target: &str| {
+        let mut paths = read.iter().chain(&write);
+        paths.any(|path| is_beneath(target, path) || is_beneath(path, target))
+    };
+    Policy {
+        network: Some(Network { allow: hosts(connections) }),
+        mounts: policy.mounts.iter().filter(|mount| is_used(&mount.target)).cloned().collect(),
+        env: policy.env.clone(),
+        limits: unusual(&policy.limits),
+        programs: Some(activity.programs.iter().map(|program| program.path.clone()).collect()),
+        files: Some(Files { read, write }),
+    }
+}
+
+/// Limits that are not the usual ones.
+fn unusual(limits: &ResourceLimits) -> ResourceLimits {
+    let usual = default_limits();
+    ResourceLimits {
+        memory_bytes: limits.memory_bytes.filter(|_| limits.memory_bytes != usual.memory_bytes),
+        timeout: limits.timeout.filter(|_| limits.timeout != usual.timeout),
+        processes: limits.processes.filter(|_| limits.processes != usual.processes),
+        output_bytes: limits.output_bytes.filter(|_| limits.output_bytes != usual.output_bytes),
+    }
+}
+
+fn hosts(connections: &[ConnectionRecord]) -> BTreeSet<String> {
+    let left = |record: &&ConnectionRecord| {
+        record.verdict == Verdict::Allowed
+            && matches!(record.kind, ConnectionKind::Tcp | ConnectionKind::Udp)
+    };
+    connections.iter().filter(left).map(ConnectionRecord::destination).collect()
+}
+
+fn written(files: &[FileRecord]) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for file in files.iter().filter(|file| file.fate != FileFate::Unchanged) {
+        if OWN.iter().any(|own| is_beneath(own, &file.path)) {
+            continue;
+        }
+        let is_lasting = file.fate != FileFate::Temporary;
+        paths.insert(match whole(&file.path) {
+            Some(whole) => whole.to_owned(),
+            None if is_lasting => as_text(&file.path).to_owned(),
+            None => as_text(folder_of(&file.path)).to_owned(),
+        });
+    }
+    without_covered(gathered(paths, MANY, |path| Some(folder_of(path))))
+}
+
+fn read(files: &[FileRecord], write: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for file in files.iter().filter(|file| file.is_read && !file.is_folder) {
+        let is_ruled = !OWN.iter().any(|own| is_beneath(own, &file.path));
+        if !is_ruled || write.iter().any(|allowed| is_beneath(allowed, &file.path)) {
+            continue;
+        }
+        paths.insert(match whole(&file.path) {
+            Some(whole) => whole.to_owned(),
+            None => as_text(&file.path).to_owned(),
+        });
+    }
+    let paths = gathered(paths, MANY_SYSTEM, system_folder);
+    without_covered(gathered(paths, MANY, other_folder))
+}
+
+/// Replaces paths by the folder that they have in common, if there are many of them.
+fn gathered(
+    paths: BTreeSet<String>,
+    many: usize,
+    folder: impl Fn(&str) -> Option<&str>,
+) -> BTreeSet<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in paths.iter().filter_map(|path| folder(path)) {
+        *counts.entry(path).or_default() += 1;
+    }
+    let place = |path: &String| match folder(path) {
+        // Never everything.
+        Some(common) if common != "/" && counts.get(common).is_some_and(|n| *n >= many) => {
+            common.to_owned()
+        }
+        _ => path.clone(),
+    };
+    paths.iter().map(place).collect()
+}
+
+/// Leaves out what lies beneath another one.
+fn without_covered(paths: BTreeSet<String>) -> BTreeSet<String> {
+    let is_covered = |path: &String| paths.iter().any(|up| up != path && is_beneath(up, path));
+    paths.iter().filter(|path| !is_covered(path)).cloned().collect()
+}
+
+fn whole(path: &str) -> Option<&'static str> {
+    WHOLE.into_iter().find(|folder| is_beneath(folder, path))
+}
+
+/// The folder of the system that a file is in.
+fn system_folder(path: &str) -> Option<&str> {
+    let (_, n_names) = SYSTEM.iter().find(|(top, _)| is_beneath(top, path))?;
+    let mut slashes = path.match_indices('/').map(|(at, _)| at);
+    // A file that lies higher has no such folder.
+    slashes.nth(*n_names).and_then(|end| path.get(..end))
+}
+
+/// The folder of a file that is not in the system.
+fn other_folder(path: &str) -> Option<&str> {
+    system_folder(path).is_none().then(|| folder_of(path))
+}
+
+/// The path, or the lowest folder above it whose path is text: only text can be written in a
+/// policy.
+fn as_text(mut path: &str) -> &str {
+    while path.contains('\u{fffd}') {
+        path = folder_of(path);
+    }
+    path
+}
+
+fn folder_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((folder, _)) => folder,
+    }
+}
+
+/// Whether `down` is `up` or lies beneath it.
+fn is_beneath(up: &str, down: &str) -> bool {
+    let rest = down.strip_prefix(up);
+    rest.is_some_and(|rest| up == "/" || rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, is_read: bool, fate: FileFate) -> FileRecord {
+        FileRecord { path: path.to_owned(), is_folder: false, is_read, fate }
+    }
+
+    fn learned(files: Vec<FileRecord>) -> (Vec<String>, Vec<String>) {
+        let activity = Activity { files, ..Activity::default() };
+        let files = learn(&activity, &[], &Policy::default()).files.unwrap();
+        (files.read.into_iter().collect(), files.write.into_iter().collect())
+    }
+
+    #[test]
+    fn files_are_named_one_by_one_and_system_folders_as_a_whole() {
+        let library = |n| file(&format!("/usr/lib/python3.11/m{n}.py"), true, FileFate::Unchanged);
+        let mut files: Vec<FileRecord> = (0..5).map(library).collect();
+        files.push(file("/work/in.csv", true, FileFate::Unchanged));
+        files.push(file("/etc/passwd", true, FileFate::Unchanged));
+        files.push(file("/usr/share/x/y", true, FileFate::Unchanged));
+        files.push(file("/skill/scripts/a.py", true, FileFate::Unchanged));
+        files.push(file("/proc/self/maps", true, FileFate::Unchanged));
+        let (read, write) = learned(files);
+        let wanted =
+            ["/etc/passwd", "/skill", "/usr/lib/python3.11", "/usr/share/x/y", "/work/in.csv"];
+        assert_eq!(read, wanted);
+        assert!(write.is_empty());
+    }
+
+    #[test]
+    fn names_that_change_from_run_to_run_do_not_matter() {
+        let (read, write) = learned(vec![
+            file("/tmp/tmpab12/x", true, FileFate::Temporary),
+            file("/work/out/.tmp77", false, FileFate::Temporary),
+            file("/work/out/a.png", true, FileFate::Created),
+            file("/work/b.txt", false, FileFate::Changed),
+            file("/work/c/bad\u{fffd}/x\u{fffd}", false, FileFate::Created),
+        ]);
+        assert!(read.is_empty());
+        assert_eq!(write, ["/tmp", "/work/b.txt", "/work/c", "/work/out"]);
+    }
+
+    #[test]
+    fn a_folder_that_the_run_made_is_one_line() {
+        let made = FileRecord { is_folder: true, ..file("/work/p", false, FileFate::Created) };
+        let inside = (0..20).map(|n| file(&format!("/work/p/{n}"), false, FileFate::Created));
+        let (_, write) = learned(std::iter::once(made).chain(inside).collect());
+        assert_eq!(write, ["/work/p"]);
+    }
+
+    #[test]
+    fn nothing_gathers_into_everything() {
+        let files = (0..20).map(|n| file(&format!("/{n}"), true, FileFate::Unchanged)).collect();
+        assert_eq!(learned(files).0.len(), 20);
+    }
+}
