@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use sandbox::{Backend, End, ExitReport, ProgramError, StartError, Streams};
+use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
 use sandbox_spec::{RootFs, SandboxSpec};
 use serde_json::json;
 
 use crate::backends;
 use crate::failure::Failure;
 use crate::raw_terminal::RawTerminal;
+use crate::report::{ReportTarget, RunReport};
 use crate::signal_names;
 use crate::signals::{SIGINT, SIGPIPE, Signals};
 
@@ -19,6 +20,8 @@ pub struct Launch<'a> {
     pub backend: &'a str,
     /// Where the report goes.
     pub report: Option<&'a Path>,
+    /// Where the report of what the guest did goes: nowhere, to standard error, or to a file.
+    pub activity: Option<Option<&'a ReportTarget>>,
 }
 
 /// Runs a specification to its end, and ends as it ended.
@@ -33,6 +36,9 @@ pub fn launch_with(
     spec: &SandboxSpec,
     streams: Streams,
 ) -> Result<ExitReport, Failure> {
+    if let Some(Some(target)) = options.activity {
+        target.check()?;
+    }
     let outcome = start_and_wait(options.backend, spec, streams);
     if let Some(path) = options.report {
         write_report(path, &outcome)?;
@@ -40,6 +46,9 @@ pub fn launch_with(
     let report = outcome?;
     if let Some(words) = explain(&report.end, spec) {
         eprintln!("{words}");
+    }
+    if let Some(target) = options.activity {
+        RunReport::new(spec, &report).write(target)?;
     }
     for failed in &report.not_copied {
         eprintln!("error: {} was not copied out: {}", failed.path.display(), failed.reason);
@@ -73,7 +82,16 @@ fn start_and_wait(
         }
     })?;
     let signals = Signals::take_over()?;
-    Ok(signals.while_running(sandbox.control(), || sandbox.wait())??)
+    let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
+    Ok(with_connections(report, &*sandbox))
+}
+
+/// Adds the connections of a sandbox to what is known of its guest, if that was recorded.
+fn with_connections(mut report: ExitReport, sandbox: &dyn Sandbox) -> ExitReport {
+    if let Some(activity) = &mut report.activity {
+        activity.connections.extend_from_slice(sandbox.connections());
+    }
+    report
 }
 
 /// Starts a sandbox and waits for its end, while signals go to the guest.
@@ -85,6 +103,7 @@ pub fn run_to_end(
     signals.check()?;
     let mut sandbox = backend.start(spec, Streams::inherit())?;
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
+    let report = with_connections(report, &*sandbox);
     signals.forget();
     Ok(report)
 }

@@ -5,6 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod speak;
+
 mod backends;
 mod conform;
 mod diff;
@@ -15,6 +18,7 @@ mod options;
 mod output;
 mod probe;
 mod raw_terminal;
+mod report;
 mod run;
 mod shell;
 mod signal_names;

@@ -9,13 +9,14 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use sandbox_spec::{
     ByteSize, ContainmentLayer, EgressRules, EnvironmentItem, HostEntry, HostRule, Identity, Mount,
-    MountError, NetworkPolicy, Output, PublishedPort, RootFs, RootWrites, SandboxSpec, Tmpfs,
-    Trace, default_environment, parse_duration,
+    MountError, NetworkPolicy, Output, PublishedPort, Recording, RootFs, RootWrites, SandboxSpec,
+    Tmpfs, Trace, default_environment, parse_duration,
 };
 
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::Launch;
+use crate::report::ReportTarget;
 
 /// What `--net` can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,6 +71,10 @@ pub struct SandboxOptions {
     /// Do not start without this containment layer
     #[arg(long, value_name = "LAYER", value_parser = layer)]
     require: Vec<ContainmentLayer>,
+    /// Say after the run what the program did: on standard error, or to FILE.html, FILE.json or
+    /// FILE.txt
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_parser = ReportTarget::parse)]
+    report: Option<Option<ReportTarget>>,
     /// Write how the sandbox ended, and what it used, to a file
     #[arg(long, value_name = "FILE")]
     json_report: Option<PathBuf>,
@@ -164,7 +169,11 @@ fn layer(name: &str) -> Result<ContainmentLayer, String> {
 impl SandboxOptions {
     /// How to run the specification.
     pub fn launch(&self) -> Launch<'_> {
-        Launch { backend: &self.backend, report: self.json_report.as_deref() }
+        Launch {
+            backend: &self.backend,
+            report: self.json_report.as_deref(),
+            activity: self.report.as_ref().map(Option::as_ref),
+        }
     }
 
     /// The specification for a program with these options.
@@ -203,6 +212,9 @@ impl SandboxOptions {
         }
         self.limits.apply(&mut spec.limits);
         self.network.apply(&mut spec)?;
+        if self.report.is_some() {
+            spec.recording = Recording::On;
+        }
         spec.trace = match &self.trace {
             None => Trace::Off,
             Some(None) => Trace::Stderr,

@@ -1,7 +1,7 @@
 //! `belljar skill`: agent skills, from checking to running.
 
 mod apply;
-mod aside;
+pub mod aside;
 mod changes;
 mod check;
 mod deps;
@@ -9,12 +9,12 @@ mod environment;
 mod environment_cache;
 mod installer;
 mod inventory;
+mod learn;
 mod pack;
 mod permissions;
 mod problem;
 mod progress;
 mod registry;
-mod report;
 mod run;
 mod runner;
 pub mod scratch;

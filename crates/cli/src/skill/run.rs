@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use sandbox_spec::{SandboxSpec, Trace};
+use sandbox_spec::{Recording, SandboxSpec, Trace};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
@@ -14,12 +14,12 @@ use super::aside::{Aside, Origin, counted, in_words};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
 use super::permissions::{self, PermissionOptions, absolute};
-use super::report::{Fate, ReportTarget, RunReport};
 use super::scratch::Scratch;
-use super::{deps, problem, runner};
+use super::{deps, learn, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{explain, run_to_end};
+use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
 
 /// Options of `skill run`.
@@ -50,6 +50,9 @@ pub struct Options {
     /// FILE.txt
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_parser = ReportTarget::parse)]
     report: Option<Option<ReportTarget>>,
+    /// Write the smallest policy that would have sufficed, for --policy
+    #[arg(long, value_name = "FILE")]
+    learn: Option<PathBuf>,
     /// Print every system call, to standard error or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
@@ -69,6 +72,9 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
     signals.check()?;
+    if let Some(Some(target)) = &options.report {
+        target.check()?;
+    }
     let backend = backends::choose(&options.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
@@ -91,13 +97,17 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(words) = explain(&report.end, &spec) {
         eprintln!("{words}");
     }
+    tell_denied(report.activity.as_deref());
     if report.end.exit_code() != 0 {
         hint_at_packages(&skill, &environment, &options.path);
     }
     let fate = work.settle(&changes, Decision::of(options), &signals)?;
     if let Some(target) = &options.report {
-        let report = RunReport::new(&plan, &spec, &report, &changes, fate);
+        let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
         report.write(target.as_ref())?;
+    }
+    if let (Some(path), Some(activity)) = (&options.learn, &report.activity) {
+        learn::write(path, activity, &plan)?;
     }
     Ok(report.end.exit_code().into())
 }
@@ -247,6 +257,9 @@ fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<Sandb
         && let Some(term) = spec.environment.iter_mut().find(|(name, _)| name == "TERM")
     {
         term.1 = kind;
+    }
+    if options.report.is_some() || options.learn.is_some() {
+        spec.recording = Recording::On;
     }
     spec.trace = match &options.trace {
         None => Trace::Off,

@@ -1,0 +1,298 @@
+//! The report as one self-contained page: no script, nothing from elsewhere.
+
+use std::time::Duration;
+
+use sandbox_spec::{Activity, Change, Now};
+
+use super::files::FileGroups;
+use super::tree::{Branch, ending, tree};
+use super::{RunReport, remedy, seconds};
+
+/// How many rows a table has.
+const MAX_LISTED: usize = 5000;
+/// How many rows of a list are shown before it has to be opened.
+const MAX_OPEN: usize = 25;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The page.
+pub fn page(report: &RunReport) -> String {
+    let title = escaped(&report.title());
+    let (class, words) = match report.exit_code {
+        0 => ("good", "succeeded".to_owned()),
+        code => ("bad", format!("failed with exit code {code}")),
+    };
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <title>{title}</title><style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n\
+         <p class=\"{class}\">{words}</p>\n"
+    );
+    summary(&mut page, &report.activity);
+    denied(&mut page, &report.activity);
+    page.push_str("<h2>Run</h2>\n<table>\n");
+    for (name, value) in report.facts() {
+        row(&mut page, name, &code(&value));
+    }
+    page.push_str("</table>\n");
+    processes(&mut page, report);
+    files(&mut page, &report.activity);
+    connections(&mut page, &report.activity);
+    visible(&mut page, report);
+    if let Some(skill) = &report.skill {
+        let words = escaped(&skill.fate.words());
+        page.push_str(&format!("<h2>What it left in its work folder</h2>\n<p>{words}</p>\n"));
+        changes(&mut page, &skill.changes);
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn row(page: &mut String, name: &str, value: &str) {
+    page.push_str(&format!("<tr><th>{name}</th><td>{value}</td></tr>\n"));
+}
+
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", escaped(text))
+}
+
+/// The figures that matter, in one line.
+fn summary(page: &mut String, activity: &Activity) {
+    let groups = FileGroups::of(activity);
+    let n_system: usize = groups.read_system.values().sum();
+    let n = |n: usize, more: u64| {
+        let sign = if more > 0 { "+" } else { "" };
+        format!("{n}{sign}")
+    };
+    let figures = [
+        (n(activity.processes.len(), activity.more_processes), "processes"),
+        (n(activity.programs.len(), activity.more_programs), "programs"),
+        (n(groups.read.len() + n_system, activity.more_files), "files read"),
+        (n(groups.created.len(), 0), "created"),
+        (n(groups.changed.len(), 0), "changed"),
+        (n(groups.removed.len(), 0), "removed"),
+        (n(activity.connections.len(), activity.more_connections), "connections"),
+        (n(activity.denied.len(), activity.more_denied), "denied"),
+    ];
+    page.push_str("<ul class=\"figures\">");
+    for (figure, name) in figures {
+        page.push_str(&format!("<li><b>{figure}</b> {name}</li>"));
+    }
+    page.push_str("</ul>\n");
+}
+
+fn more(page: &mut String, shown: usize, all: usize, beyond: u64, what: &str) {
+    let left = u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX);
+    let n = left.saturating_add(beyond);
+    if n > 0 {
+        page.push_str(&format!("<p>and {n} more {what}</p>\n"));
+    }
+}
+
+fn denied(page: &mut String, activity: &Activity) {
+    if activity.denied.is_empty() {
+        return;
+    }
+    page.push_str("<h2 class=\"bad\">Denied by the policy</h2>\n<table>\n");
+    page.push_str("<tr><th>wanted</th><th>path</th><th>times</th><th>to allow it</th></tr>\n");
+    for denial in activity.denied.iter().take(MAX_LISTED) {
+        page.push_str(&format!(
+            "<tr><th>{}</th><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+            denial.wanted.word(),
+            code(&denial.path),
+            denial.times,
+            code(&remedy(denial))
+        ));
+    }
+    page.push_str("</table>\n");
+    more(page, MAX_LISTED, activity.denied.len(), activity.more_denied, "denials");
+}
+
+fn processes(page: &mut String, report: &RunReport) {
+    let activity = &report.activity;
+    if activity.processes.is_empty() {
+        return;
+    }
+    let ends = activity.processes.iter().map(|it| it.ended.unwrap_or(it.started));
+    let whole = ends.max().unwrap_or_default().max(Duration::from_millis(1));
+    page.push_str("<h2>Processes</h2>\n<table class=\"tree\">\n");
+    page.push_str(
+        "<tr><th>pid</th><th>command</th><th>when</th><th>took</th><th>CPU</th><th>end</th></tr>\n",
+    );
+    for branch in tree(&activity.processes).iter().take(MAX_LISTED) {
+        page.push_str(&process_row(branch, whole));
+    }
+    page.push_str("</table>\n");
+    more(page, MAX_LISTED, activity.processes.len(), activity.more_processes, "processes");
+    let programs: Vec<String> = activity
+        .programs
+        .iter()
+        .map(|program| format!("{} <i>× {}</i>", code(&program.path), program.times))
+        .collect();
+    list(page, "Programs started", &programs, activity.more_programs);
+}
+
+fn process_row(branch: &Branch<'_>, whole: Duration) -> String {
+    let process = branch.process;
+    let percent = |time: Duration| 100.0 * time.as_secs_f64() / whole.as_secs_f64();
+    let took = process.ended.map(|end| end.saturating_sub(process.started));
+    let width = percent(took.unwrap_or(whole.saturating_sub(process.started))).max(0.5);
+    let start = percent(process.started).min(99.5);
+    let (end, is_good) = ending(process);
+    format!(
+        "<tr><td class=\"n\">{}</td><td><code><span class=\"rail\">{}</span>{}</code></td>\
+         <td class=\"when\"><span style=\"margin-left:{start:.1}%;width:{width:.1}%\"></span></td>\
+         <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"{}\">{}</td></tr>\n",
+        process.pid,
+        branch.lines,
+        escaped(&branch.command),
+        took.map_or_else(|| "?".to_owned(), seconds),
+        seconds(process.user_time + process.system_time),
+        if is_good { "good" } else { "bad" },
+        escaped(&end),
+    )
+}
+
+/// A list that is closed if it is long.
+fn list(page: &mut String, name: &str, items: &[String], beyond: u64) {
+    if items.is_empty() && beyond == 0 {
+        return;
+    }
+    let open = if items.len() <= MAX_OPEN { " open" } else { "" };
+    page.push_str(&format!("<details{open}><summary>{name} ({})</summary>\n<ul>\n", items.len()));
+    for item in items.iter().take(MAX_LISTED) {
+        page.push_str(&format!("<li>{item}</li>\n"));
+    }
+    page.push_str("</ul>\n");
+    more(page, MAX_LISTED, items.len(), beyond, "");
+    page.push_str("</details>\n");
+}
+
+fn files(page: &mut String, activity: &Activity) {
+    if activity.files.is_empty() {
+        return;
+    }
+    page.push_str("<h2>Files</h2>\n");
+    let groups = FileGroups::of(activity);
+    for (name, paths) in groups.lists() {
+        let title = match name {
+            "created" => "Created",
+            "changed" => "Changed",
+            "removed" => "Removed",
+            _ => "Read",
+        };
+        let items: Vec<String> = paths.iter().map(|path| code(path)).collect();
+        list(page, title, &items, 0);
+    }
+    let system: Vec<String> = groups
+        .read_system
+        .iter()
+        .map(|(folder, n)| format!("{} <i>{n} files</i>", code(folder)))
+        .collect();
+    list(page, "Read from folders of the system", &system, 0);
+    let also = [
+        (groups.n_listed, "folders were listed"),
+        (groups.n_temporary, "files were made and removed again"),
+        (usize::try_from(activity.more_files).unwrap_or(usize::MAX), "uses of further files"),
+    ];
+    for (n, what) in also.into_iter().filter(|(n, _)| *n > 0) {
+        page.push_str(&format!("<p>{n} {what}</p>\n"));
+    }
+}
+
+fn connections(page: &mut String, activity: &Activity) {
+    if activity.connections.is_empty() {
+        return;
+    }
+    page.push_str("<h2>Connections</h2>\n<table>\n");
+    page.push_str("<tr><th></th><th>to</th><th>why</th><th>times</th></tr>\n");
+    for record in activity.connections.iter().take(MAX_LISTED) {
+        let (class, word) = match record.is_blocked() {
+            true => ("bad", "denied"),
+            false => ("good", "allowed"),
+        };
+        let rule = record.rule_to_allow().map_or(String::new(), |rule| {
+            format!("; to allow it: {}", code(&format!("network: allow: [{rule}]")))
+        });
+        page.push_str(&format!(
+            "<tr><th class=\"{class}\">{word}</th><td>{} {}</td><td>{}{rule}</td>\
+             <td class=\"n\">{}</td></tr>\n",
+            escaped(&record.kind.to_string()),
+            code(&record.destination()),
+            escaped(&record.reason.to_string()),
+            record.times
+        ));
+    }
+    page.push_str("</table>\n");
+    more(page, MAX_LISTED, activity.connections.len(), activity.more_connections, "connections");
+}
+
+fn visible(page: &mut String, report: &RunReport) {
+    page.push_str("<h2>What it could see of the host</h2>\n<table>\n");
+    row(page, "read-only", "the system's folders, such as <code>/usr</code>");
+    for seen in &report.mounts {
+        row(page, seen.access, &format!("{} is {}", code(&seen.path), code(&seen.source)));
+    }
+    page.push_str("</table>\n");
+    let asks = report.skill.as_ref().map(|skill| skill.asks.as_slice()).unwrap_or_default();
+    if !asks.is_empty() {
+        page.push_str("<h2>What it asked for</h2>\n<table>\n");
+        for ask in asks {
+            let word = if ask.is_granted { "granted" } else { "refused" };
+            row(page, word, &format!("{}: {}", ask.about, escaped(&ask.what)));
+        }
+        page.push_str("</table>\n");
+    }
+}
+
+fn changes(page: &mut String, changes: &[Change]) {
+    if changes.is_empty() {
+        return;
+    }
+    page.push_str("<table>\n");
+    for change in changes.iter().take(MAX_LISTED) {
+        let path = escaped(&change.path.to_string_lossy());
+        let (about, size) = match &change.now {
+            Now::File { size } => (String::new(), format!("{size} bytes")),
+            Now::Folder => ("/".to_owned(), String::new()),
+            Now::Link { target } => {
+                (format!(" → {}", escaped(&target.to_string_lossy())), String::new())
+            }
+            Now::Special => (" (no file; is not written back)".to_owned(), String::new()),
+            Now::Nothing => (String::new(), String::new()),
+        };
+        page.push_str(&format!(
+            "<tr><th>{}</th><td><code>{path}{about}</code></td><td class=\"n\">{size}</td></tr>\n",
+            change.happened.word()
+        ));
+    }
+    page.push_str("</table>\n");
+    more(page, MAX_LISTED, changes.len(), 0, "");
+}
+
+/// Text that a browser shows as it is.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in skills::printable(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_become_markup() {
+        assert_eq!(escaped("<b a='x'>&\u{1b}"), "&lt;b a=&#39;x&#39;&gt;&amp;\u{fffd}");
+    }
+}

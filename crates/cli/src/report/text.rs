@@ -1,0 +1,144 @@
+//! A report as text.
+
+use sandbox_spec::Activity;
+use skills::printable;
+
+use super::files::FileGroups;
+use super::tree::{ending, tree};
+use super::{RunReport, remedy, seconds};
+use crate::skill::aside::{counted, in_words};
+
+/// How many processes are listed.
+const MAX_PROCESSES: usize = 60;
+/// How many files of a kind are listed.
+const MAX_FILES: usize = 40;
+/// How many characters of a command are shown.
+const MAX_COMMAND: usize = 100;
+
+/// The report as text.
+pub fn text(report: &RunReport) -> String {
+    let mut text = format!("report of {}\n", printable(&report.title()));
+    for (name, value) in report.facts() {
+        row(&mut text, name, &printable(&value));
+    }
+    for seen in &report.mounts {
+        let (path, source) = (printable(&seen.path), printable(&seen.source));
+        row(&mut text, seen.access, &format!("{path} is {source}"));
+    }
+    if let Some(skill) = &report.skill {
+        for ask in &skill.asks {
+            let word = if ask.is_granted { "granted" } else { "refused" };
+            row(&mut text, word, &format!("{}: {}", ask.about, printable(&ask.what)));
+        }
+    }
+    processes(&mut text, &report.activity);
+    files(&mut text, &report.activity);
+    connections(&mut text, &report.activity);
+    denied(&mut text, &report.activity);
+    if let Some(skill) = &report.skill {
+        let count =
+            if skill.changes.is_empty() { String::new() } else { counted(&skill.changes) + "; " };
+        text.push_str(&format!("work folder: {count}{}\n", printable(&skill.fate.words())));
+        text.push_str(&in_words(&skill.changes));
+    }
+    text
+}
+
+fn row(text: &mut String, name: &str, value: &str) {
+    text.push_str(&format!("  {name:<12}{value}\n"));
+}
+
+fn more(text: &mut String, shown: usize, all: usize, beyond: u64) {
+    let left = u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX);
+    let n = left.saturating_add(beyond);
+    if n > 0 {
+        text.push_str(&format!("  and {n} more\n"));
+    }
+}
+
+fn processes(text: &mut String, activity: &Activity) {
+    if activity.processes.is_empty() {
+        return;
+    }
+    text.push_str("processes:      start      time  CPU time  end\n");
+    for branch in tree(&activity.processes).iter().take(MAX_PROCESSES) {
+        let process = branch.process;
+        let took = process
+            .ended
+            .map_or(String::from("?"), |end| seconds(end.saturating_sub(process.started)));
+        let cpu = seconds(process.user_time + process.system_time);
+        let start = seconds(process.started);
+        let command: String = printable(&branch.command).chars().take(MAX_COMMAND).collect();
+        let (end, _) = ending(process);
+        text.push_str(&format!(
+            "  {:>6} {start:>12} {took:>9} {cpu:>9}  {end:<8} {}{command}\n",
+            process.pid, branch.lines
+        ));
+    }
+    more(text, MAX_PROCESSES, activity.processes.len(), activity.more_processes);
+    text.push_str("programs started:\n");
+    for program in activity.programs.iter().take(MAX_FILES) {
+        row(text, &times(program.times), &printable(&program.path));
+    }
+    more(text, MAX_FILES, activity.programs.len(), activity.more_programs);
+}
+
+fn files(text: &mut String, activity: &Activity) {
+    if activity.files.is_empty() {
+        return;
+    }
+    text.push_str("files:\n");
+    let groups = FileGroups::of(activity);
+    for (name, list) in groups.lists() {
+        for path in list.iter().take(MAX_FILES) {
+            row(text, name, &printable(path));
+        }
+        more(text, MAX_FILES, list.len(), 0);
+    }
+    for (folder, n) in &groups.read_system {
+        row(text, "read", &format!("{n} in {}", printable(folder)));
+    }
+    if groups.n_listed > 0 {
+        row(text, "listed", &format!("{} folders", groups.n_listed));
+    }
+    if groups.n_temporary > 0 {
+        row(text, "temporary", &format!("{} made and removed again", groups.n_temporary));
+    }
+    if activity.more_files > 0 {
+        text.push_str(&format!("  and {} uses of further files\n", activity.more_files));
+    }
+}
+
+fn connections(text: &mut String, activity: &Activity) {
+    if activity.connections.is_empty() {
+        return;
+    }
+    text.push_str("connections:\n");
+    for record in activity.connections.iter().take(MAX_FILES) {
+        let word = if record.is_blocked() { "denied" } else { "allowed" };
+        let to = printable(&record.destination());
+        let times = times(record.times);
+        let hint = record.rule_to_allow().map_or(String::new(), |rule| {
+            format!("; to allow it: network: allow: [{}]", printable(&rule))
+        });
+        row(text, word, &format!("{} {to}, {times}: {}{hint}", record.kind, record.reason));
+    }
+    more(text, MAX_FILES, activity.connections.len(), activity.more_connections);
+}
+
+fn denied(text: &mut String, activity: &Activity) {
+    if activity.denied.is_empty() {
+        return;
+    }
+    text.push_str("denied by the policy:\n");
+    for denial in activity.denied.iter().take(MAX_FILES) {
+        let (path, times) = (printable(&denial.path), times(denial.times));
+        let what = format!("{path}, {times}; to allow it: {}", remedy(denial));
+        row(text, denial.wanted.word(), &what);
+    }
+    more(text, MAX_FILES, activity.denied.len(), activity.more_denied);
+}
+
+fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{n} times") }
+}
