@@ -11,6 +11,7 @@ mod command;
 mod cpython;
 mod docs;
 mod guest_tests;
+mod picture;
 mod programs;
 mod setup;
 mod skills;
@@ -46,6 +47,8 @@ enum Command {
     Cpython(cpython::Options),
     /// Run real programs natively and inside, and compare
     Programs(programs::Options),
+    /// Make the picture of a terminal in the README anew
+    Picture,
     /// Run the cases of the example skills inside
     Skills,
 }
@@ -70,6 +73,7 @@ fn run(command: Command) -> Result<()> {
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Cpython(options) => cpython::run(&options),
         Command::Programs(options) => programs::run(&options),
+        Command::Picture => picture::run(),
         Command::Skills => skills::run(),
     }
 }

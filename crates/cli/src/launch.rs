@@ -101,6 +101,7 @@ pub fn run_to_end(
     signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     signals.check()?;
+    let _raw = RawTerminal::enter();
     let mut sandbox = backend.start(spec, Streams::inherit())?;
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
     let report = with_connections(report, &*sandbox);

@@ -10,6 +10,7 @@ mod environment_cache;
 mod installer;
 mod inventory;
 mod learn;
+mod listing;
 mod pack;
 mod permissions;
 mod problem;

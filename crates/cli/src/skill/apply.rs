@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::aside::{Aside, in_words};
+use super::aside::Aside;
+use super::listing::in_words;
 use crate::failure::Failure;
 use crate::output;
 

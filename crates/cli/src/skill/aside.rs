@@ -7,14 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use skills::printable;
 
-use super::changes::{self, Change, Happened, Now};
+use super::changes::{self, Change};
+use super::listing::shown_path;
 use super::write_back::write_back;
 use crate::failure::Failure;
-
-/// How many changes are listed one by one.
-const MAX_LISTED: usize = 40;
 
 /// Where the changes of a run belong.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -128,7 +125,7 @@ impl Aside {
         }
         self.keep();
         for one in &failed {
-            eprintln!("error: cannot write {}: {}", shown(&one.path), one.cause);
+            eprintln!("error: cannot write {}: {}", shown_path(&one.path), one.cause);
         }
         Err(Failure::new(format!("{} of {} changes were not written", failed.len(), changes.len()))
             .hint(format!("everything is kept in {}", self.path.display())))
@@ -148,39 +145,4 @@ fn state_folder() -> Result<PathBuf, Failure> {
         .hint("set one of them, or use --work DIR")
         .code(Failure::CANNOT_START)
     })
-}
-
-/// A path that cannot drive the terminal.
-fn shown(path: &Path) -> String {
-    printable(&path.to_string_lossy())
-}
-
-/// The changes in words, a line for each, of many only the first.
-pub fn in_words(changes: &[Change]) -> String {
-    let mut text = String::new();
-    for change in changes.iter().take(MAX_LISTED) {
-        let about = match &change.now {
-            Now::File { size } => format!("  {size} bytes"),
-            Now::Folder => "/".to_owned(),
-            Now::Link { target } => format!(" -> {}", shown(target)),
-            Now::Special => "  (no file; is not written back)".to_owned(),
-            Now::Nothing => String::new(),
-        };
-        text.push_str(&format!("  {}  {}{about}\n", change.happened.word(), shown(&change.path)));
-    }
-    if changes.len() > MAX_LISTED {
-        text.push_str(&format!("  and {} more\n", changes.len() - MAX_LISTED));
-    }
-    text
-}
-
-/// How many were created, changed and removed.
-pub fn counted(changes: &[Change]) -> String {
-    let n = |what: Happened| changes.iter().filter(|change| change.happened == what).count();
-    let parts: Vec<String> = [Happened::Created, Happened::Changed, Happened::Removed]
-        .into_iter()
-        .filter(|what| n(*what) > 0)
-        .map(|what| format!("{} {}", n(what), what.word()))
-        .collect();
-    parts.join(", ")
 }

@@ -10,9 +10,10 @@ use sandbox_spec::{Recording, SandboxSpec, Trace};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
-use super::aside::{Aside, Origin, counted, in_words};
+use super::aside::{Aside, Origin};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
+use super::listing::{counted, in_words};
 use super::permissions::{self, PermissionOptions, absolute};
 use super::scratch::Scratch;
 use super::{deps, learn, problem, runner};

@@ -108,7 +108,7 @@ fn generated_layer(spec: &SandboxSpec) -> SysResult<Rc<dyn Inode>> {
     let fs = Tmpfs::new(Limits::default(), 0o755, 0, 0);
     let root = fs.root();
     add_mount_points(&root)?;
-    for (path, mode) in [("root", 0o700), ("home", 0o755), ("run", 0o755), ("mnt", 0o755)] {
+    for (path, mode) in [("root", 0o711), ("home", 0o755), ("run", 0o755), ("mnt", 0o755)] {
         make_directory(&root, path, mode, (0, 0))?;
     }
     let var = make_directory(&root, "var", 0o755, (0, 0))?;
