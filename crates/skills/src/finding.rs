@@ -134,7 +134,7 @@ impl Report {
             let _ = writeln!(
                 text,
                 "{}: {}: {} [{}]",
-                finding.place,
+                printable(&finding.place.to_string()),
                 finding.severity.word(),
                 printable(&finding.what),
                 finding.rule
@@ -179,6 +179,7 @@ mod tests {
         Report::new(vec![
             Finding::warning("b", place(1), "odd\u{1b}[2J").why("because").mend("change it"),
             Finding::error("a", place(9), "wrong"),
+            Finding::error("c", Place::new("odd\u{1b}[2J\nname", 1, 1), "wrong"),
         ])
     }
 
@@ -186,7 +187,7 @@ mod tests {
     fn errors_come_before_warnings() {
         let report = sample();
         assert_eq!(report.findings[0].rule, "a");
-        assert_eq!((report.errors, report.warnings), (1, 1));
+        assert_eq!((report.errors, report.warnings), (2, 1));
         assert!(!report.is_valid());
     }
 
@@ -194,7 +195,8 @@ mod tests {
     fn text_has_the_place_and_no_control_characters() {
         let text = sample().to_text();
         assert!(text.contains("SKILL.md:9:1: error: wrong [a]"), "{text}");
-        assert!(text.ends_with("not valid: 1 error, 1 warning\n"), "{text}");
+        assert!(text.ends_with("not valid: 2 errors, 1 warning\n"), "{text}");
+        assert_eq!(text.lines().count(), 6, "{text}");
         assert!(!text.contains('\u{1b}'));
     }
 

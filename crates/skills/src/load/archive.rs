@@ -114,6 +114,11 @@ fn duplicate_finding(path: String) -> Finding {
         .mend("pack the skill again")
 }
 
+/// The bits of a mode that say what kind of file it is.
+const KIND_BITS: u32 = 0o170_000;
+/// The kind of regular files.
+const REGULAR_FILE: u32 = 0o100_000;
+
 enum PlanError {
     Load(LoadError),
     Zip(ZipError),
@@ -137,11 +142,7 @@ fn plan_entry(
     let path = match clean(&name, limits.depth) {
         Ok(path) => path,
         Err(bad) => {
-            plan.findings.push(
-                Finding::error("file-path", Place::start_of(&name), bad.words())
-                    .why("unpacking it could write outside of the skill's folder")
-                    .mend("pack the skill again from its folder"),
-            );
+            plan.findings.push(bad.finding(&name));
             return Ok(());
         }
     };
@@ -166,10 +167,23 @@ fn plan_entry(
         }
         return Ok(());
     }
+    let mode = entry.unix_mode().unwrap_or(0);
+    if !matches!(mode & KIND_BITS, 0 | REGULAR_FILE) {
+        plan.findings.push(
+            Finding::error(
+                "file-kind",
+                Place::start_of(&path),
+                "neither a file, a folder nor a link",
+            )
+            .why("unpacking it could make a device or a pipe")
+            .mend("pack the skill again without it"),
+        );
+        return Ok(());
+    }
     *total = total.saturating_add(entry.size());
     judge_size(&path, entry.size(), entry.compressed_size(), *total, limits)
         .map_err(PlanError::Load)?;
-    let is_executable = entry.unix_mode().is_some_and(|mode| mode & 0o111 != 0);
+    let is_executable = mode & 0o111 != 0;
     plan.files.push(Planned { index, path, is_executable });
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::names::{link_finding, link_leaves};
+use super::names::{clean, dangling_finding, link_finding, link_leaves};
 use super::{Limits, LoadError, Staged};
 use crate::finding::{Finding, Place};
 use crate::skill::{FileEntry, FileKind, Origin};
@@ -17,7 +17,7 @@ pub(super) fn list(path: &Path, limits: &Limits) -> Result<Staged, LoadError> {
     let root = path.canonicalize().map_err(|cause| LoadError::Read { path: path.into(), cause })?;
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
     let mut listing =
-        Listing { root: root.clone(), limits, files: Vec::new(), findings: Vec::new() };
+        Listing { root: root.clone(), limits, files: Vec::new(), total: 0, findings: Vec::new() };
     let mut pending = vec![(String::new(), 0)];
     while let Some((folder, depth)) = pending.pop() {
         listing.list_one(&folder, depth, &mut pending)?;
@@ -37,6 +37,7 @@ struct Listing<'l> {
     root: PathBuf,
     limits: &'l Limits,
     files: Vec<FileEntry>,
+    total: u64,
     findings: Vec<Finding>,
 }
 
@@ -64,6 +65,11 @@ impl Listing<'_> {
             if meta.is_dir() && SKIPPED.contains(&name) {
                 continue;
             }
+            // What an archive may not hold, a folder may not either.
+            if let Err(bad) = clean(&path, usize::MAX) {
+                self.findings.push(bad.finding(&path));
+                continue;
+            }
             if meta.is_dir() && depth + 1 >= self.limits.depth {
                 self.refuse(&path, "file-depth", "nested too deeply");
                 continue;
@@ -74,10 +80,29 @@ impl Listing<'_> {
             let Some(kind) = self.kind_of(&path, &meta) else { continue };
             let is_file = kind == FileKind::File;
             let size = if is_file { meta.len() } else { 0 };
+            self.weigh(&path, size);
             let is_executable = is_file && meta.permissions().mode() & 0o111 != 0;
             self.files.push(FileEntry { path, kind, size, is_executable });
         }
         Ok(())
+    }
+
+    /// Notes what is too large for an archive. It can be run all the same.
+    fn weigh(&mut self, path: &str, size: u64) {
+        let before = self.total;
+        self.total = self.total.saturating_add(size);
+        let is_first_beyond = before <= self.limits.total_bytes;
+        let limit = match (size > self.limits.file_bytes, self.total > self.limits.total_bytes) {
+            (true, _) => self.limits.file_bytes,
+            (false, true) if is_first_beyond => self.limits.total_bytes,
+            (false, _) => return,
+        };
+        let what = format!("with this file the skill is too large: {limit} bytes are the most");
+        self.findings.push(
+            Finding::error("size-limit", Place::start_of(path), what)
+                .why("a skill of this size cannot be packed and loaded")
+                .mend("remove what the skill does not need"),
+        );
     }
 
     fn kind_of(&mut self, path: &str, meta: &std::fs::Metadata) -> Option<FileKind> {
@@ -100,6 +125,9 @@ impl Listing<'_> {
         if is_outside || target.starts_with('/') {
             self.findings.push(link_finding(path, &target));
             return None;
+        }
+        if !host.exists() {
+            self.findings.push(dangling_finding(path, &target));
         }
         Some(FileKind::Link { target })
     }

@@ -172,6 +172,7 @@ pub(crate) fn stage(path: &Path, limits: &Limits) -> Result<Staged, LoadError> {
     };
     staged.files.sort_by(|a, b| a.path.cmp(&b.path));
     staged.findings.extend(names::clashes(&staged.files));
+    staged.findings.extend(names::unportable(&staged.files));
     staged.manifest = find_manifest(&staged.files);
     Ok(staged)
 }

@@ -43,6 +43,56 @@ impl BadPath {
     }
 }
 
+impl BadPath {
+    /// The finding for such a path.
+    pub fn finding(self, path: &str) -> Finding {
+        let why = match self {
+            BadPath::Empty | BadPath::Absolute | BadPath::Upwards | BadPath::Backslash => {
+                "unpacking it could write outside of the skill's folder"
+            }
+            BadPath::Control => "it can drive the terminal of whoever lists the files",
+            BadPath::TooLong => "many systems cannot hold it",
+        };
+        Finding::error("file-path", Place::start_of(path), self.words())
+            .why(why)
+            .mend("rename the file, and pack the skill again from its folder")
+    }
+}
+
+/// Names that mean devices to Windows, with any extension.
+const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+
+/// Whether a part of a path cannot be a name on Windows.
+fn is_unportable(part: &str) -> bool {
+    let stem = part.split('.').next().unwrap_or(part).to_ascii_lowercase();
+    let is_numbered = |device: &str| {
+        stem.strip_prefix(device).is_some_and(|n| matches!(n.as_bytes(), [b'1'..=b'9']))
+    };
+    part.contains(['<', '>', ':', '"', '|', '?', '*'])
+        || part.ends_with([' ', '.'])
+        || DEVICES.contains(&stem.as_str())
+        || is_numbered("com")
+        || is_numbered("lpt")
+}
+
+/// Finds names that some systems cannot hold.
+pub(crate) fn unportable(files: &[FileEntry]) -> Vec<Finding> {
+    let finding = |entry: &FileEntry| {
+        Finding::warning("name-portable", Place::start_of(&entry.path), "Windows has no such names")
+            .why("the skill cannot be unpacked there")
+            .mend("rename it")
+    };
+    files.iter().filter(|entry| is_unportable(entry.name())).map(finding).collect()
+}
+
+/// The finding for a link that leads to nothing.
+pub(crate) fn dangling_finding(path: &str, target: &str) -> Finding {
+    let what = format!("the link leads to `{target}`, where nothing is");
+    Finding::warning("link-target", Place::start_of(path), what)
+        .why("whoever follows it finds nothing, or runs in a circle")
+        .mend("mend the link, or remove it")
+}
+
 /// Checks the path of an archive entry and returns it without `.` parts and trailing slashes.
 pub(crate) fn clean(path: &str, depth: usize) -> Result<String, BadPath> {
     if path.chars().any(char::is_control) {

@@ -1,5 +1,7 @@
 //! Loading of good, odd and hostile skills.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 use crate::testing::{MANIFEST, Put, SkillBuilder, archive, saved};
 
@@ -97,6 +99,7 @@ fn links_that_stay_are_made() {
 fn nothing_is_written_through_a_link() {
     let entries = [
         Put::File("a/SKILL.md", MANIFEST),
+        Put::File("a/d/z", b"1"),
         Put::Link("a/l", "d"),
         Put::File("a/l/x", b"through"),
         Put::File("a/f", b"1"),
@@ -222,4 +225,45 @@ fn a_manifest_that_is_not_text_is_an_error() {
 fn a_skill_without_description_is_not_loaded() {
     let made = SkillBuilder::new("a").file("SKILL.md", "---\nname: a\n---\n");
     assert!(matches!(load(&made.path(), &Limits::default()), Err(LoadError::NoDescription)));
+}
+
+#[test]
+fn special_files_and_odd_modes_in_archives_are_found() {
+    let entry = |name: &str, mode: u32| {
+        let mut bytes = archive(&[Put::File("a/SKILL.md", MANIFEST), Put::File(name, b"")]);
+        // The high half of the external attributes of the last entry in the central directory.
+        let at = bytes.windows(4).rposition(|part| part == b"PK\x01\x02").unwrap();
+        bytes[at + 5] = 3;
+        bytes[at + 40..at + 42].copy_from_slice(&u16::try_from(mode).unwrap().to_le_bytes());
+        load_bytes(&bytes).unwrap()
+    };
+    for kind in [0o010_644, 0o020_644, 0o060_644, 0o140_644] {
+        let skill = entry("a/p", kind);
+        assert_eq!(rules(&skill), ["file-kind"], "{kind:o}");
+        assert!(skill.has_unsafe_files());
+        assert!(skill.find_file("p").is_none());
+    }
+    // Rights of the owner are not taken over.
+    let skill = entry("a/p", 0o104_755);
+    let mode = std::fs::metadata(skill.host_path("p")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755);
+}
+
+#[test]
+fn a_folder_is_held_to_what_an_archive_may_hold() {
+    let skill = SkillBuilder::new("a")
+        .file("tab\there", "")
+        .file("back\\slash", "")
+        .file("aux.txt", "")
+        .link("round", "round")
+        .link("nowhere", "gone")
+        .load();
+    let mut found = rules(&skill);
+    found.sort_unstable();
+    assert_eq!(found, ["file-path", "file-path", "link-target", "link-target", "name-portable"]);
+    let limits = Limits { file_bytes: 3, ..Limits::default() };
+    let built = SkillBuilder::new("a");
+    let skill = load(&built.path(), &limits).unwrap();
+    assert_eq!(rules(&skill), ["size-limit"]);
+    assert!(!skill.has_unsafe_files());
 }
