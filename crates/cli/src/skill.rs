@@ -10,7 +10,7 @@ mod environment_cache;
 mod installer;
 mod inventory;
 mod learn;
-mod listing;
+pub mod listing;
 mod pack;
 mod permissions;
 mod problem;

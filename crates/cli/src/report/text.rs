@@ -6,7 +6,7 @@ use skills::printable;
 use super::files::FileGroups;
 use super::tree::{ending, tree};
 use super::{RunReport, remedy, seconds};
-use crate::skill::aside::{counted, in_words};
+use crate::skill::listing::{counted, in_words};
 
 /// How many processes are listed.
 const MAX_PROCESSES: usize = 60;
