@@ -12,7 +12,7 @@ use crate::process::VDSO;
 use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
-use crate::{frame, futex, inbox, lent, mask, memory, robust, spawn, staging, usage};
+use crate::{frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging, usage};
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
 #[unsafe(no_mangle)]
@@ -87,6 +87,7 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
         nr::RT_SIGPROCMASK => mask::rt_sigprocmask(thread, r.rdi, r.rsi, r.rdx, r.r10),
         nr::SIGALTSTACK => mask::sigaltstack(thread, r),
         nr::FUTEX if futex::is_for_host(r.rsi) => Ok(futex::futex(thread, r)),
+        nr::FUTEX if locks::is_lock(r.rsi) => locks::futex(thread, r),
         nr::SCHED_YIELD => Ok(host::call3(number, 0, 0, 0)),
         nr::MMAP => memory::mmap(thread, r),
         nr::MUNMAP | nr::MPROTECT | nr::MADVISE | nr::MSYNC | nr::MINCORE => {

@@ -57,7 +57,8 @@ unsafe extern "C" {
     pub fn shim_futex_end();
 }
 
-const COMMAND: u64 = 0x7f;
+/// The part of the operation that is not a flag.
+pub const COMMAND: u64 = 0x7f;
 const WAIT: u64 = 0;
 const WAKE: u64 = 1;
 const REQUEUE: u64 = 3;
@@ -67,7 +68,7 @@ const WAIT_BITSET: u64 = 9;
 const WAKE_BITSET: u64 = 10;
 
 /// Whether the host can serve this operation. Those with priority inheritance store thread ids,
-/// which are the guest's and mean nothing to the host: they are the kernel's.
+/// which are the guest's and mean nothing to the host: see `locks.rs`.
 pub fn is_for_host(operation: u64) -> bool {
     matches!(
         operation & COMMAND,
@@ -83,15 +84,21 @@ pub fn futex(thread: &Tcb, registers: &Registers) -> i64 {
     if !matches!(command, WAIT | WAIT_BITSET) {
         return crate::host::call6(nr::FUTEX, args[0], args[1], args[2], args[3], args[4], args[5]);
     }
-    let slot = thread.slot();
-    slot.in_futex.store(1, SeqCst);
-    // SAFETY: `args` and the two words outlive the call.
-    let result =
-        unsafe { shim_futex(address_of(&slot.pending), address_of(&slot.signal_mask), &args) };
-    slot.in_futex.store(0, SeqCst);
+    let result = sleep(thread, &args);
     if result != errno::EINTR {
         return result;
     }
     // Without a time-out, or with an absolute one, the call can simply be made again.
     if r.r10 == 0 || command == WAIT_BITSET { restart::IF_ASKED } else { restart::IF_NO_HANDLER }
+}
+
+/// Sleeps in the host's `futex`. `EINTR` if a signal is to be delivered.
+pub fn sleep(thread: &Tcb, args: &[u64; 6]) -> i64 {
+    let slot = thread.slot();
+    slot.in_futex.store(1, SeqCst);
+    // SAFETY: `args` and the two words outlive the call.
+    let result =
+        unsafe { shim_futex(address_of(&slot.pending), address_of(&slot.signal_mask), args) };
+    slot.in_futex.store(0, SeqCst);
+    result
 }

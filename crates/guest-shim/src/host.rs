@@ -73,9 +73,11 @@ pub mod nr {
 pub mod errno {
     pub const EPERM: i64 = -1;
     pub const EINTR: i64 = -4;
+    pub const EAGAIN: i64 = -11;
     pub const ENOMEM: i64 = -12;
     pub const EFAULT: i64 = -14;
     pub const EINVAL: i64 = -22;
+    pub const EDEADLK: i64 = -35;
     pub const ENOSYS: i64 = -38;
 }
 

@@ -31,6 +31,7 @@ mod host;
 mod inbox;
 mod lent;
 mod libc;
+mod locks;
 mod mask;
 mod memory;
 mod process;

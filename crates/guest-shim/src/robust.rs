@@ -8,9 +8,12 @@ use crate::host::{self, nr};
 use crate::thread::Tcb;
 use crate::usermem::{compare_exchange, get};
 
-const OWNER_DIED: u32 = 0x4000_0000;
-const WAITERS: u32 = 0x8000_0000;
-const TID_MASK: u32 = 0x3fff_ffff;
+/// In a lock's word.
+pub const OWNER_DIED: u32 = 0x4000_0000;
+/// In a lock's word.
+pub const WAITERS: u32 = 0x8000_0000;
+/// In a lock's word.
+pub const TID_MASK: u32 = 0x3fff_ffff;
 /// A list may be a ring by mistake or by malice.
 const MAX_ENTRIES: usize = 2048;
 

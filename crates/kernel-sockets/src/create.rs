@@ -86,6 +86,7 @@ fn create_inet(
     match (kind, protocol) {
         (sock::STREAM, 0 | ipproto::TCP) => Ok(TcpSocket::new(network, family)),
         (sock::DGRAM, 0 | ipproto::UDP) => Ok(UdpSocket::new(network, family)),
+        (sock::DGRAM, ipproto::UDPLITE) => Ok(UdpSocket::new_lite(network, family)),
         (sock::DGRAM, protocol) if protocol == ping => Ok(IcmpSocket::new(network, family)),
         (sock::STREAM | sock::DGRAM, _) => Err(Errno::EPROTONOSUPPORT),
         (sock::RAW, 0) => Err(Errno::EPROTONOSUPPORT),

@@ -39,6 +39,8 @@ pub struct Network {
     pub tcp_ports: Ports<TcpSocket>,
     /// Who is bound to which UDP port.
     pub udp_ports: Ports<UdpSocket>,
+    /// Who is bound to which UDP-Lite port.
+    pub udplite_ports: Ports<UdpSocket>,
     /// Which netlink ports are taken.
     pub netlink_ports: NetlinkPorts,
     pub(crate) identify: Identify,
@@ -62,6 +64,7 @@ impl Network {
             interfaces: Interfaces::default(),
             tcp_ports: Ports::default(),
             udp_ports: Ports::default(),
+            udplite_ports: Ports::default(),
             netlink_ports: NetlinkPorts::default(),
             timers,
             identify,

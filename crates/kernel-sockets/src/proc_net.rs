@@ -30,7 +30,7 @@ pub fn udp(network: &Network, family: u16) -> String {
     for (number, socket) in of_type::<UdpSocket>(network, family).enumerate() {
         let Some(udp) = socket.as_any().downcast_ref::<UdpSocket>() else { continue };
         // Linux shows those that are bound.
-        if udp.identity.local.get().is_none() {
+        if udp.identity.local.get().is_none() || udp.is_lite() {
             continue;
         }
         let state = if udp.identity.remote.get().is_some() { 1 } else { 7 };

@@ -276,7 +276,7 @@ syscalls! {
     fremovexattr             [199] (fd("fd"), path("name")) Full(files::fremovexattr);
     tkill                    [200] (int("tid"), signal("sig")) Full(signals::tkill);
     time                     [201] (out("tloc", 8)) Full(time::time);
-    futex                    [202] (address("uaddr"), hex("futex_op"), size("val"), address("timeout"), address("uaddr2"), size("val3")) Partial(wait events::futex, "plain operations run on the host's futexes; locks with priority inheritance work within a process and change no priority");
+    futex                    [202] (address("uaddr"), hex("futex_op"), size("val"), address("timeout"), address("uaddr2"), size("val3")) Partial(wait events::futex, "run on the host's futexes; locks with priority inheritance change no priority, and waiters are not moved to them (FUTEX_WAIT_REQUEUE_PI)");
     sched_setaffinity        [203] (int("pid"), size("cpusetsize"), in_by("mask", 1)) Partial(tasks::sched_setaffinity, "the set is kept and told; the host schedules guest threads as it likes");
     sched_getaffinity        [204] (int("pid"), size("cpusetsize"), out_by("mask", 1)) Full(tasks::sched_getaffinity);
     set_thread_area          [205] (address("u_info")) Refused(ENOSYS, "32-bit programs only");

@@ -44,6 +44,7 @@ pub mod sol {
     pub const UDP: i32 = 17;
     pub const IPV6: i32 = 41;
     pub const ICMPV6: i32 = 58;
+    pub const UDPLITE: i32 = 136;
     pub const RAW: i32 = 255;
     pub const NETLINK: i32 = 270;
 }

@@ -11,7 +11,7 @@ use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
 use linux_abi::{Errno, Interrupted, Restart, WaitResult};
 
-use super::space::Seat;
+use super::space::{Seat, Space};
 use super::{Engine, Place};
 use crate::signals;
 
@@ -205,6 +205,7 @@ impl Engine {
                 self.wake_now(word);
             }
         }
+        seat.wakes.set(reply.wake_word);
         seat.is_busy.set(false);
         if place.space.channel.reply(place.index, &reply) {
             let word = place.space.sleep_word(place.index);
@@ -219,6 +220,15 @@ impl Engine {
     /// Ends a call that waits, so that its thread asks for signals.
     pub fn interrupt(&self, place: &Place, seat: &Rc<Seat>) {
         self.reply(place, seat, restart::IF_NO_HANDLER);
+    }
+
+    /// Wakes those threads that a host process was asked to wake, now that it is dead.
+    pub fn wake_on_behalf_of(&self, space: &Space) {
+        for seat in space.seats.borrow().iter() {
+            if let Some(word) = seat.wakes.take() {
+                self.wake_now(word.into());
+            }
+        }
     }
 
     fn wake_now(&self, word: u32) {

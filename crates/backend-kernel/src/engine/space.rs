@@ -81,6 +81,9 @@ pub struct Seat {
     pub trap: Cell<[u64; 3]>,
     /// The thread that the last reply told the shim to make.
     pub prepared: RefCell<Option<Rc<Thread>>>,
+    /// Whom the last reply asked the thread to wake. If its process is killed before it does, it
+    /// is for us to do.
+    pub wakes: Cell<Option<u16>>,
     /// The `vfork` child is gone: the host thread shall be the parent again.
     pub must_leave: Cell<bool>,
 }
@@ -100,6 +103,7 @@ impl Seat {
             vfork_parent: RefCell::default(),
             trap: Cell::default(),
             prepared: RefCell::default(),
+            wakes: Cell::default(),
             must_leave: Cell::default(),
         }
     }

@@ -202,6 +202,7 @@ impl Engine {
     }
 
     fn recycle(&self, space: &Space) {
+        self.wake_on_behalf_of(space);
         if let Some(entry) = self.spaces.borrow_mut().get_mut(space.number) {
             *entry = None;
         }

@@ -123,6 +123,12 @@ impl InetOptions {
         given.unwrap_or_else(|| find(level, name).map_or(0, |row| row.3))
     }
 
+    /// The value of an option that is a number and has this default.
+    pub fn number_or(&self, level: i32, name: i32, default: i32) -> i32 {
+        // Most sockets are given none, and are asked often.
+        if self.given.borrow().is_empty() { default } else { self.number(level, name) }
+    }
+
     /// Whether an option is on.
     pub fn is_on(&self, level: i32, name: i32) -> bool {
         // Most sockets are given none, and are asked often.

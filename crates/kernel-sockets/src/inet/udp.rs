@@ -2,8 +2,12 @@
 //!
 //! A datagram goes straight into the queue of whoever is bound to its destination. A full queue
 //! drops it, as a network would. See udp(7).
+//!
+//! UDP-Lite, which differs in how much of a datagram its checksum covers, is the same with ports
+//! of its own, since nothing is damaged on its way here.
 
 mod deliver;
+mod marks;
 mod options;
 mod outward;
 #[cfg(test)]
@@ -22,10 +26,12 @@ use linux_abi::sockets::inet::ipproto;
 use linux_abi::sockets::{MessageFlags, af, sock};
 use linux_abi::{Errno, SysResult};
 
+use super::ports::Ports;
 use super::{Identity, address, interfaces};
 use crate::common::Shutdown;
 use crate::socket::Patience;
 use crate::{Caller, Common, Incoming, Network, Outgoing, RawName, Received, SocketOps};
+use marks::Marks;
 use outward::HostDatagrams;
 
 /// The longest datagram.
@@ -48,6 +54,7 @@ pub(super) struct Datagram {
     pub(super) to: IpAddr,
     /// Nanoseconds since 1970.
     pub(super) time: u64,
+    marks: Marks,
 }
 
 /// A datagram that could not be delivered.
@@ -78,13 +85,24 @@ pub struct UdpSocket {
     is_bound: Cell<bool>,
     /// Host sockets for what leaves, by destination.
     outward: RefCell<HashMap<SocketAddr, Rc<HostDatagrams>>>,
+    /// How many bytes the checksum covers: `UDPLITE_SEND_CSCOV` and `UDPLITE_RECV_CSCOV`.
+    coverage: [Cell<i32>; 2],
     place: Cell<usize>,
 }
 
 impl UdpSocket {
     /// A new socket of `AF_INET` or `AF_INET6`.
     pub fn new(network: &Rc<Network>, domain: u16) -> Rc<Self> {
-        let protocol = u16::try_from(ipproto::UDP).unwrap_or(0);
+        Self::with_protocol(network, domain, ipproto::UDP)
+    }
+
+    /// A new socket of `AF_INET` or `AF_INET6` for UDP-Lite.
+    pub fn new_lite(network: &Rc<Network>, domain: u16) -> Rc<Self> {
+        Self::with_protocol(network, domain, ipproto::UDPLITE)
+    }
+
+    fn with_protocol(network: &Rc<Network>, domain: u16, protocol: i32) -> Rc<Self> {
+        let protocol = u16::try_from(protocol).unwrap_or(0);
         let socket = Rc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             common: Common::new(network, domain, sock::DGRAM, protocol),
@@ -94,11 +112,23 @@ impl UdpSocket {
             groups: RefCell::default(),
             is_bound: Cell::new(false),
             outward: RefCell::default(),
+            coverage: Default::default(),
             place: Cell::new(0),
         });
         let weak: Weak<Self> = Rc::downgrade(&socket);
         socket.place.set(network.enlist(weak));
         socket
+    }
+
+    /// Whether it is one for UDP-Lite.
+    pub fn is_lite(&self) -> bool {
+        i32::from(self.common.protocol) == ipproto::UDPLITE
+    }
+
+    /// The ports of its protocol.
+    fn ports(&self) -> &Ports<Self> {
+        let network = &self.common.network;
+        if self.is_lite() { &network.udplite_ports } else { &network.udp_ports }
     }
 
     /// How many bytes wait to be received, for `/proc/net/udp`.
@@ -107,7 +137,7 @@ impl UdpSocket {
     }
 
     fn bind_to(&self, caller: &dyn Caller, local: SocketAddr) -> SysResult<()> {
-        let ports = &self.common.network.udp_ports;
+        let ports = self.ports();
         self.identity.bind(&self.common, ports, caller, local)?;
         let key = self.identity.binding.get().ok_or(Errno::EADDRINUSE)?;
         ports.receive(key, Weak::clone(&self.me), false)
@@ -127,7 +157,7 @@ impl UdpSocket {
 
     fn unbind(&self) {
         if let Some(key) = self.identity.binding.take() {
-            self.common.network.udp_ports.release(key);
+            self.ports().release(key);
         }
         self.identity.local.set(None);
     }

@@ -15,6 +15,14 @@ pub mod ipproto {
     pub const MAX: i32 = 263;
 }
 
+/// Options of level `SOL_UDPLITE`.
+pub mod udplite {
+    /// How many bytes of a sent datagram are covered.
+    pub const SEND_CSCOV: i32 = 10;
+    /// How many bytes of a received datagram have to be covered.
+    pub const RECV_CSCOV: i32 = 11;
+}
+
 /// Options of level `SOL_IP`.
 #[expect(missing_docs, reason = "the names are those of ip(7)")]
 pub mod ip {

@@ -9,6 +9,7 @@ use linux_abi::sockets::inet::{ip, ipv6};
 use linux_abi::sockets::{MessageFlags, sol};
 use linux_abi::{Errno, SysResult};
 
+use super::marks::Marks;
 use super::{Datagram, Failure, MAX_DATAGRAM, MAX_ERRORS, OVERHEAD, UdpSocket};
 use crate::Outgoing;
 use crate::common::Shutdown;
@@ -61,10 +62,14 @@ impl UdpSocket {
         if self.common.shutdown().contains(Shutdown::SEND) {
             return Err(Errno::EPIPE);
         }
+        let marks = self.marks_to(remote.ip(), &message.control.others)?;
         self.check_broadcast(remote.ip())?;
         self.autobind(message.caller)?;
         let stays_inside = self.stays_inside(remote.ip()) && !self.leads_to_host(remote);
         if !stays_inside {
+            if self.is_lite() {
+                return Err(Errno::ENETUNREACH);
+            }
             // Before the data is taken, because what was taken cannot be given back.
             self.open_passage(remote)?;
         }
@@ -73,14 +78,14 @@ impl UdpSocket {
             return Err(Errno::EFAULT);
         }
         if stays_inside {
-            self.send_inside(remote, data);
+            self.send_inside(remote, data, marks);
         } else {
             self.send_outside(remote, data)?;
         }
         Ok(len)
     }
 
-    fn send_inside(&self, remote: SocketAddr, data: Vec<u8>) {
+    fn send_inside(&self, remote: SocketAddr, data: Vec<u8>, marks: Marks) {
         let port = self.identity.local.get().map_or(0, |local| local.port());
         let own = self.identity.local.get().map(|local| local.ip());
         let source = own.filter(|ip| !ip.is_unspecified() && !ip.is_multicast());
@@ -88,23 +93,24 @@ impl UdpSocket {
         let from = SocketAddr::new(source, port);
         let network = &self.common.network;
         if remote.ip().is_multicast() || network.interfaces.is_broadcast(remote.ip()) {
-            self.send_to_many(from, remote, &data);
+            self.send_to_many(from, remote, &data, marks);
             return;
         }
-        match find_receiver(network.udp_ports.find_all(remote.ip(), remote.port()), from) {
+        match find_receiver(self.ports().find_all(remote.ip(), remote.port()), from) {
             Some(receiver) => {
                 receiver.accept_datagram(Datagram {
                     data,
                     from,
                     to: remote.ip(),
                     time: real_time(),
+                    marks,
                 });
             }
             None => self.note_failure(remote, data),
         }
     }
 
-    fn send_to_many(&self, from: SocketAddr, remote: SocketAddr, data: &[u8]) {
+    fn send_to_many(&self, from: SocketAddr, remote: SocketAddr, data: &[u8], marks: Marks) {
         let is_group = remote.ip().is_multicast();
         let (level, name) = if remote.is_ipv4() {
             (sol::IP, ip::MULTICAST_LOOP)
@@ -114,7 +120,7 @@ impl UdpSocket {
         if is_group && self.identity.options.number(level, name) == 0 {
             return;
         }
-        for receiver in self.common.network.udp_ports.receivers(remote.port()) {
+        for receiver in self.ports().receivers(remote.port()) {
             let bound = receiver.identity.local.get().map(|local| local.ip());
             let is_bound_there = bound.is_some_and(|ip| {
                 ip == remote.ip() || (ip.is_unspecified() && (ip.is_ipv6() || remote.is_ipv4()))
@@ -127,6 +133,7 @@ impl UdpSocket {
                     from,
                     to: remote.ip(),
                     time: real_time(),
+                    marks,
                 });
             }
         }

@@ -1,10 +1,11 @@
 //! Options, requests and control messages that are special to UDP.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use kernel_core::memory::UserPtr;
 use kernel_files::Ioctl;
-use linux_abi::sockets::inet::{ip, ipv6};
+use linux_abi::sockets::inet::{ip, ipv6, udplite};
 use linux_abi::sockets::{af, sioc, so, sol};
 use linux_abi::time::{Timespec, Timeval};
 use linux_abi::{Errno, SysResult};
@@ -24,6 +25,7 @@ pub(super) fn get(socket: &UdpSocket, level: i32, name: i32) -> SysResult<Vec<u8
     match (level, name) {
         (sol::SOCKET, so::PEERNAME) => socket.peer_name().map(|name| name.to_vec()),
         (sol::SOCKET, _) => options::get(&socket.common, name),
+        (sol::UDPLITE, _) if socket.is_lite() => Ok(int_bytes(coverage(socket, name)?.get())),
         _ => requests::get_option(&socket.common, &socket.identity, level, name),
     }
 }
@@ -39,11 +41,17 @@ pub(super) fn set(
     match (level, name) {
         (sol::SOCKET, so::REUSEADDR | so::REUSEPORT) => {
             options::set(&socket.common, caller, name, value)?;
-            let ports = &socket.common.network.udp_ports;
-            socket.identity.update_sharing(&socket.common, ports, caller);
+            socket.identity.update_sharing(&socket.common, socket.ports(), caller);
             Ok(())
         }
         (sol::SOCKET, _) => options::set(&socket.common, caller, name, value),
+        (sol::UDPLITE, _) if socket.is_lite() => {
+            let wanted: i32 = options::read_value(value)?;
+            // All, or at least the header, and no more than any datagram has.
+            let covered = if wanted == 0 { 0 } else { wanted.clamp(8, 0xffff) };
+            coverage(socket, name)?.set(covered);
+            Ok(())
+        }
         (sol::IP, ip::ADD_MEMBERSHIP) => join(socket, v4_group(value)?),
         (sol::IP, ip::DROP_MEMBERSHIP) => leave(socket, v4_group(value)?),
         (sol::IPV6, ipv6::JOIN_GROUP) => join(socket, v6_group(value)?),
@@ -51,6 +59,16 @@ pub(super) fn set(
         (sol::IP | sol::IPV6, ip::MCAST_JOIN_GROUP) => join(socket, any_group(value)?),
         (sol::IP | sol::IPV6, ip::MCAST_LEAVE_GROUP) => leave(socket, any_group(value)?),
         _ => requests::set_option(&socket.common, &socket.identity, caller, level, name, value),
+    }
+}
+
+/// What an option of UDP-Lite is about.
+fn coverage(socket: &UdpSocket, name: i32) -> SysResult<&Cell<i32>> {
+    let [send, receive] = &socket.coverage;
+    match name {
+        udplite::SEND_CSCOV => Ok(send),
+        udplite::RECV_CSCOV => Ok(receive),
+        _ => Err(Errno::ENOPROTOOPT),
     }
 }
 
@@ -122,10 +140,10 @@ pub(super) fn control_of(socket: &UdpSocket, datagram: &Datagram) -> Vec<Control
             control.push(raw(sol::IP, ip::PKTINFO, info));
         }
         if options.is_on(sol::IP, ip::RECVTTL) {
-            control.push(raw(sol::IP, ip::TTL, int_bytes(64)));
+            control.push(raw(sol::IP, ip::TTL, int_bytes(datagram.marks.hops.into())));
         }
         if options.is_on(sol::IP, ip::RECVTOS) {
-            control.push(raw(sol::IP, ip::TOS, vec![0]));
+            control.push(raw(sol::IP, ip::TOS, vec![datagram.marks.class]));
         }
         if options.is_on(sol::IP, ip::RECVORIGDSTADDR) {
             let port = socket.identity.local.get().map_or(0, |local| local.port());
@@ -139,10 +157,12 @@ pub(super) fn control_of(socket: &UdpSocket, datagram: &Datagram) -> Vec<Control
             control.push(raw(sol::IPV6, ipv6::PKTINFO, info));
         }
         if options.is_on(sol::IPV6, ipv6::RECVHOPLIMIT) {
-            control.push(raw(sol::IPV6, ipv6::HOPLIMIT, int_bytes(64)));
+            let hops = int_bytes(datagram.marks.hops.into());
+            control.push(raw(sol::IPV6, ipv6::HOPLIMIT, hops));
         }
         if options.is_on(sol::IPV6, ipv6::RECVTCLASS) {
-            control.push(raw(sol::IPV6, ipv6::TCLASS, int_bytes(0)));
+            let class = int_bytes(datagram.marks.class.into());
+            control.push(raw(sol::IPV6, ipv6::TCLASS, class));
         }
     }
     control

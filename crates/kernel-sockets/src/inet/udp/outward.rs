@@ -17,6 +17,7 @@ use kernel_core::timers::{self, Instant, real_time};
 use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use linux_abi::{Errno, SysResult};
 
+use super::marks::Marks;
 use super::{Datagram, MAX_DATAGRAM, UdpSocket};
 use crate::Network;
 use crate::egress::{Flow, Meter, Passage, Reply};
@@ -125,7 +126,8 @@ impl UdpSocket {
 
     fn accept_from(&self, from: SocketAddr, data: Vec<u8>) {
         if let Some(local) = self.identity.local.get() {
-            self.accept_datagram(Datagram { data, from, to: local.ip(), time: real_time() });
+            let (to, time, marks) = (local.ip(), real_time(), Marks::default());
+            self.accept_datagram(Datagram { data, from, to, time, marks });
         }
     }
 }
