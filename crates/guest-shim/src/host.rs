@@ -52,6 +52,7 @@ pub mod nr {
     pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
+    pub const TKILL: u64 = 200;
     pub const FUTEX: u64 = 202;
     pub const SET_TID_ADDRESS: u64 = 218;
     pub const RESTART_SYSCALL: u64 = 219;
@@ -72,6 +73,7 @@ pub mod nr {
 /// Negative error numbers, as the host returns them.
 pub mod errno {
     pub const EPERM: i64 = -1;
+    pub const ESRCH: i64 = -3;
     pub const EINTR: i64 = -4;
     pub const EAGAIN: i64 = -11;
     pub const ENOMEM: i64 = -12;

@@ -10,6 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use channel_abi::ids;
 use channel_abi::request::restart;
 
+use crate::channel::request;
 use crate::entry::Registers;
 use crate::futex::{self, COMMAND};
 use crate::host::{self, errno, nr};
@@ -79,6 +80,10 @@ fn lock(thread: &Tcb, word: u64, wait: Option<(u64, u64)>) -> Result<i64, i64> {
             continue;
         }
         waiters = WAITERS;
+        if request(thread, nr::TKILL as u32, [owner.into(), 0, 0, 0, 0, 0]) == errno::ESRCH {
+            // Who has the lock is no more, and will not give it back.
+            return Err(errno::ESRCH);
+        }
         let expected = u64::from(value | WAITERS);
         match futex::sleep(thread, &[word, operation, expected, timeout, 0, MATCH_ANY]) {
             0 | errno::EAGAIN => {}
