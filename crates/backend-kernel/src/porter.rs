@@ -96,6 +96,8 @@ fn give_up_what_is_not_needed(duty: &Duty, report: &UnixStream) -> io::Result<()
     rustix::stdio::dup2_stdin(&nothing)?;
     rustix::stdio::dup2_stdout(&nothing)?;
     rustix::stdio::dup2_stderr(&nothing)?;
+    // Signals that a terminal sends are the guest's business.
+    rustix::process::setsid()?;
     host_sys::die_with_parent()?;
     host_sys::drop_privileges()
 }

@@ -8,6 +8,7 @@ use sandbox_spec::{RootFs, SandboxSpec};
 use serde_json::json;
 
 use crate::backends;
+use crate::blocked;
 use crate::failure::Failure;
 use crate::raw_terminal::RawTerminal;
 use crate::report::{ReportTarget, RunReport};
@@ -71,8 +72,7 @@ fn start_and_wait(
     streams: Streams,
 ) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
-    // Back to what it was as soon as this function ends, before anything is said about the end.
-    let _raw = RawTerminal::enter();
+    let raw = RawTerminal::enter();
     let mut sandbox = backend.start(spec, streams).map_err(|error| {
         let hint = hidden_program(&error, spec);
         let failure = Failure::from(error);
@@ -83,6 +83,9 @@ fn start_and_wait(
     })?;
     let signals = Signals::take_over()?;
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
+    // The terminal is what it was before anything is said about the end.
+    drop(raw);
+    blocked::tell(sandbox.connections(), &report.end, "--allow");
     Ok(with_connections(report, &*sandbox))
 }
 
@@ -106,6 +109,7 @@ pub fn run_to_end(
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
     let report = with_connections(report, &*sandbox);
     signals.forget();
+    blocked::tell(sandbox.connections(), &report.end, "--allow-net");
     Ok(report)
 }
 

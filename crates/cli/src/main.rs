@@ -9,6 +9,7 @@
 mod speak;
 
 mod backends;
+mod blocked;
 mod conform;
 mod diff;
 mod doctor;

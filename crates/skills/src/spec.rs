@@ -57,9 +57,14 @@ impl RunPlan {
             ..Limits::default()
         };
         if !self.network.allow.is_empty() {
-            let rules: Result<Vec<HostRule>, _> =
-                self.network.allow.iter().map(|host| host.parse()).collect();
-            spec.network = NetworkPolicy::Allow(EgressRules::allowing(rules?));
+            let rules = |hosts: &BTreeSet<String>| -> Result<Vec<HostRule>, HostRuleError> {
+                hosts.iter().map(|host| host.parse()).collect()
+            };
+            spec.network = NetworkPolicy::Allow(EgressRules {
+                allow: rules(&self.network.allow)?,
+                deny: rules(&self.network.deny)?,
+                hosts: Vec::new(),
+            });
         }
         spec.rules = self.rules()?;
         Ok(spec)

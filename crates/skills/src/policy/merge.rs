@@ -4,6 +4,8 @@
 //! asks. Where the user has said something, the skill's wish about the same thing is dropped;
 //! where the user is silent, it is granted with consent and listed as an [`Ask`] without.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{Access, Mount, Network, Policy, ResourceLimits};
@@ -76,9 +78,10 @@ pub fn merge(layers: &Layers<'_>) -> Effective {
 /// Flags over the user's file. A flag that allows a host adds to the file; `none` takes away.
 fn user_side(flags: &Policy, user: &Policy) -> Policy {
     let network = match (&flags.network, &user.network) {
-        (Some(flag), Some(file)) if !flag.allow.is_empty() => {
-            Some(Network { allow: flag.allow.union(&file.allow).cloned().collect() })
-        }
+        (Some(flag), Some(file)) if !flag.allow.is_empty() => Some(Network {
+            allow: flag.allow.union(&file.allow).cloned().collect(),
+            deny: flag.deny.union(&file.deny).cloned().collect(),
+        }),
         (Some(flag), _) => Some(flag.clone()),
         (None, file) => file.clone(),
     };
@@ -130,13 +133,21 @@ impl Merge {
     }
 
     fn network(&mut self, own: Option<Network>, skill: &Policy) -> Option<Network> {
-        if own.is_some() {
-            return own;
-        }
-        let wished = skill.network.as_ref()?;
+        let mut deny = match own {
+            // Who only denies has not said what is allowed.
+            Some(own) if own.allow.is_empty() && !own.deny.is_empty() => own.deny,
+            Some(own) => return Some(own),
+            None => BTreeSet::new(),
+        };
+        let wished = match &skill.network {
+            Some(wished) => wished,
+            None if deny.is_empty() => return None,
+            None => return Some(Network { deny, ..Network::default() }),
+        };
+        deny.extend(wished.deny.iter().cloned());
         let granted =
             wished.allow.iter().filter(|host| self.ask("network", format!("contact {host}")));
-        Some(Network { allow: granted.cloned().collect() })
+        Some(Network { allow: granted.cloned().collect(), deny })
     }
 
     fn mounts(&mut self, mut own: Vec<Mount>, skill: &Policy) -> Vec<Mount> {
@@ -290,6 +301,18 @@ mod tests {
         assert_eq!(effective.policy.limits.memory_bytes, Some(1 << 30));
         assert_eq!(effective.policy.limits.timeout, Some(std::time::Duration::from_secs(9)));
         assert!(effective.asks.is_empty(), "{:?}", effective.asks);
+    }
+
+    #[test]
+    fn what_is_denied_stays_so_whoever_allows() {
+        let deny = |effective: &Effective| effective.policy.network.clone().unwrap().deny;
+        let effective = merged("", "network: {deny: [a.org]}\n", ASKS, Consent::Given);
+        assert_eq!(hosts(&effective), ["a.org"]);
+        assert!(deny(&effective).contains("a.org"));
+        let flags = "network: {allow: [b.org]}\n";
+        let effective = merged(flags, "network: {deny: [a.org]}\n", "", Consent::Withheld);
+        assert_eq!(hosts(&effective), ["b.org"]);
+        assert!(deny(&effective).contains("a.org"));
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub struct Policy {
 pub struct Network {
     /// `name`, `*.name`, an address, each with an optional `:port`.
     pub allow: BTreeSet<String>,
+    /// The same, for what is denied whatever is allowed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub deny: BTreeSet<String>,
 }
 
 /// How a mount may be used.

@@ -67,19 +67,20 @@ fn network(source: &mut Source<'_>, node: &Node) -> Option<Network> {
         return Some(Network::default());
     }
     let mut fields = source.fields(node, "network")?;
-    let mut allow = BTreeSet::new();
-    if let Some(list) = fields.take("allow") {
-        for (at, host) in source.texts(list, "allow") {
+    let mut network = Network::default();
+    for (name, hosts) in [("allow", &mut network.allow), ("deny", &mut network.deny)] {
+        let Some(list) = fields.take(name) else { continue };
+        for (at, host) in source.texts(list, name) {
             match host.parse::<HostRule>() {
                 Ok(_) => {
-                    allow.insert(host);
+                    hosts.insert(host);
                 }
                 Err(error) => source.error(at, error.to_string(), "no scheme and no path"),
             }
         }
     }
     fields.refuse_others(source);
-    Some(Network { allow })
+    Some(network)
 }
 
 fn mounts(source: &mut Source<'_>, node: &Node) -> Vec<Mount> {
@@ -246,11 +247,12 @@ fn programs(source: &mut Source<'_>, node: &Node) -> BTreeSet<String> {
 pub(super) fn write(policy: &Policy) -> String {
     let mut text = "version: 1\n".to_owned();
     if let Some(network) = &policy.network {
-        match network.allow.is_empty() {
+        match network.allow.is_empty() && network.deny.is_empty() {
             true => text.push_str("network: none\n"),
             false => {
                 text.push_str("network:\n");
                 write_list(&mut text, "  ", "allow", &network.allow);
+                write_list(&mut text, "  ", "deny", &network.deny);
             }
         }
     }
@@ -330,6 +332,7 @@ network:
   allow:
     - "*.example.org"
     - example.com:443
+  deny: [bad.example.org]
 mounts:
   - source: ./data
     target: /data
