@@ -11,6 +11,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("busybox", "busybox-static"),
     ("bzip2", "bzip2"),
+    ("curl", "curl"),
     ("dash", "dash"),
     ("flock", "util-linux"),
     ("g++", "g++"),

@@ -35,7 +35,7 @@ pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Pol
         paths.any(|path| is_beneath(target, path) || is_beneath(path, target))
     };
     Policy {
-        network: Some(Network { allow: hosts(connections) }),
+        network: Some(Network { allow: hosts(connections), ..Network::default() }),
         mounts: policy.mounts.iter().filter(|mount| is_used(&mount.target)).cloned().collect(),
         env: policy.env.clone(),
         limits: unusual(&policy.limits),
