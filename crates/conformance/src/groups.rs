@@ -81,6 +81,9 @@ const WORDS: &[(Group, &[&str])] = &[
         ],
     ),
     (Group::Terminals, &["pty", "tty", "terminal"]),
+    // Before the file system of that name.
+    (Group::Memory, &["process_vm"]),
+    (Group::Processes, &["processes"]),
     (Group::Proc, &["proc", "sysfs"]),
     (Group::Polling, &["poll", "select", "eventfd", "signalfd", "timerfd", "inotify", "events"]),
     (Group::Signals, &["sig", "kill", "alarm", "pause", "fault"]),
@@ -125,6 +128,9 @@ const WORDS: &[(Group, &[&str])] = &[
         Group::Processes,
         &[
             "task",
+            "capabilities",
+            "keys",
+            "setns",
             "fork",
             "clone",
             "exec",
@@ -162,6 +168,11 @@ const WORDS: &[(Group, &[&str])] = &[
         Group::Files,
         &[
             "file",
+            "acl",
+            "aio",
+            "landlock",
+            "pivot_root",
+            "uring",
             "open",
             "read",
             "write",

@@ -74,6 +74,11 @@ impl FileOps for DirectoryFile {
         true
     }
 
+    /// As the larger file systems have it: behind every position of an entry.
+    fn end_to_seek_from(&self, _file: &OpenFile) -> SysResult<u64> {
+        Ok(i64::MAX.cast_unsigned())
+    }
+
     fn read(
         &self,
         _file: &OpenFile,

@@ -177,7 +177,7 @@ pub trait FileOps: Any {
             SeekTo::Start(offset) => offset,
             SeekTo::Current(change) => i128::from(file.offset()) + i128::from(change),
             SeekTo::End(change) => {
-                let size = content.map_or(Ok(0), |content| content.size())?;
+                let size = self.end_to_seek_from(file)?;
                 i128::from(size) + i128::from(change)
             }
             SeekTo::Extent(extent, offset) => {
@@ -191,6 +191,13 @@ pub trait FileOps: Any {
         let position = u64::try_from(position).map_err(|_| Errno::EINVAL)?;
         file.set_offset(position);
         Ok(position)
+    }
+
+    /// The end that `SEEK_END` counts from. Texts that are made when they are read have none.
+    fn end_to_seek_from(&self, file: &OpenFile) -> SysResult<u64> {
+        let inode = file.inode().or_else(|| self.inode());
+        let content = inode.and_then(|inode| inode.content());
+        content.map_or(Ok(0), |content| content.size())
     }
 
     /// Whether a blocking write goes on until all of its data is taken, as that of pipes and stream

@@ -308,5 +308,5 @@ impl TextFile for Text {
 /// A number that was written as text.
 fn parse_number<T: std::str::FromStr>(text: &[u8]) -> SysResult<T> {
     let text = std::str::from_utf8(text).map_err(|_| Errno::EINVAL)?;
-    text.trim().parse().map_err(|_| Errno::EINVAL)
+    text.trim_end_matches('\0').trim().parse().map_err(|_| Errno::EINVAL)
 }

@@ -41,7 +41,9 @@ pub(crate) use getdents::{getdents, getdents64};
 pub(crate) use inotify::{inotify_add_watch, inotify_init, inotify_init1, inotify_rm_watch};
 pub(crate) use ioctl::ioctl;
 pub(crate) use memfd::memfd_create;
-pub(crate) use mount::{mount, pivot_root, umount2};
+pub(crate) use mount::{
+    fsconfig, fsmount, fsopen, mount, move_mount, open_tree, pivot_root, umount2,
+};
 pub(crate) use names::{
     link, linkat, mkdir, mkdirat, mknod, mknodat, rename, renameat, renameat2, rmdir, symlink,
     symlinkat, unlink, unlinkat,

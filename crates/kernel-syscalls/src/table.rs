@@ -311,7 +311,7 @@ syscalls! {
     tgkill                   [234] (int("tgid"), int("tid"), signal("sig")) Full(signals::tgkill);
     utimes                   [235] (path("filename"), in_("times", 32)) Full(files::utimes);
     vserver                  [236] () Refused(ENOSYS, "never was in Linux");
-    mbind                    [237] (address("addr"), size("len"), int("mode"), address("nodemask"), size("maxnode"), hex("flags")) Stub(memory::mbind, "there is one memory node");
+    mbind                    [237] (address("addr"), size("len"), int("mode"), address("nodemask"), size("maxnode"), hex("flags")) Stub(memory::mbind, "checked; there is one memory node");
     set_mempolicy            [238] (int("mode"), address("nodemask"), size("maxnode")) Stub(memory::set_mempolicy, "there is one memory node");
     get_mempolicy            [239] (address("mode"), address("nodemask"), size("maxnode"), address("addr"), hex("flags")) Stub(memory::get_mempolicy, "there is one memory node");
     mq_open                  [240] (path("name"), hex("oflag"), mode("mode"), in_("attr", 64)) Full(ipc::mq_open);
@@ -414,11 +414,11 @@ syscalls! {
     io_uring_setup           [425] () Refused(ENOSYS, "a second way to make every call; programs fall back");
     io_uring_enter           [426] () Refused(ENOSYS, "a second way to make every call; programs fall back");
     io_uring_register        [427] () Refused(ENOSYS, "a second way to make every call; programs fall back");
-    open_tree                [428] () Missing;
-    move_mount               [429] () Missing;
-    fsopen                   [430] () Missing;
-    fsconfig                 [431] () Missing;
-    fsmount                  [432] () Missing;
+    open_tree                [428] (dirfd("dfd"), path("pathname"), hex("flags")) Full(files::open_tree);
+    move_mount               [429] (dirfd("from_dfd"), path("from_path"), dirfd("to_dfd"), path("to_path"), hex("flags")) Partial(files::move_mount, "mounts have no groups to join, and none is put beneath another (EINVAL)");
+    fsopen                   [430] (path("fs_name"), hex("flags")) Full(files::fsopen);
+    fsconfig                 [431] (fd("fs_fd"), int("cmd"), path("key"), address("value"), int("aux")) Partial(files::fsconfig, "options are words and strings; changing a mounted file system changes nothing");
+    fsmount                  [432] (fd("fs_fd"), hex("flags"), hex("attr_flags")) Full(files::fsmount);
     fspick                   [433] () Missing;
     pidfd_open               [434] (int("pid"), hex("flags")) Partial(tasks::pidfd_open, "PIDFD_THREAD is refused (EINVAL)");
     clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "namespaces are refused (EPERM), cgroups are not there; CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");

@@ -24,7 +24,7 @@ mod clone;
 mod exec;
 mod exit;
 
-pub use attributes::{Attributes, CpuSet, Scheduling};
+pub use attributes::{Attributes, CpuSet, MemoryPolicy, Scheduling};
 pub use clone::CloneRequest;
 pub use exec::NewProgram;
 

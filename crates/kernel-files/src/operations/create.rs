@@ -149,8 +149,8 @@ fn add_name(found: &Found, target: &Location) -> SysResult<()> {
     let inode = target.inode()?;
     let parent = found.parent.inode()?;
     parent.directory().ok_or(Errno::ENOTDIR)?.link(name, inode)?;
-    notify::in_directory(&**parent, Event::Create, name, false);
     notify::of_inode(&**inode, Event::Attrib);
+    notify::in_directory(&**parent, Event::Create, name, false);
     found.parent.dentry.adopt(name, Some(Rc::clone(inode)));
     observed::tell_name(&found.parent, name, FileEvent::Created(false));
     Ok(())

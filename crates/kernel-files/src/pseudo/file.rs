@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use kernel_core::io::{Sink, Source};
-use linux_abi::SysResult;
+use linux_abi::{Errno, SysResult};
 
 use super::NOT_WRITABLE;
 use crate::inode::OpenRequest;
@@ -93,5 +93,13 @@ impl FileOps for OpenText {
 
     fn is_seekable(&self) -> bool {
         true
+    }
+
+    fn end_to_seek_from(&self, file: &OpenFile) -> SysResult<u64> {
+        // Files of `/sys` say that they are a page long, those of `/proc` that they are empty.
+        match file.metadata()?.size {
+            0 => Err(Errno::EINVAL),
+            size => Ok(size),
+        }
     }
 }

@@ -70,7 +70,8 @@ pub(super) fn core_filter(context: &Context) -> SysResult<Vec<u8>> {
 }
 
 pub(super) fn set_core_filter(context: &Context, text: &[u8]) -> SysResult<()> {
-    let text = std::str::from_utf8(text).map_err(|_| Errno::EINVAL)?.trim();
+    let text = std::str::from_utf8(text).map_err(|_| Errno::EINVAL)?;
+    let text = text.trim_end_matches('\0').trim();
     let filter = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),

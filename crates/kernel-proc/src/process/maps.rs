@@ -123,7 +123,7 @@ impl View<'_> {
             None => (mapping.head.to_owned(), self.name(mapping)),
         };
         if name.is_empty() {
-            return head;
+            return head + " ";
         }
         // Linux puts the name into the 74th column.
         format!("{head:<72} {name}")
@@ -141,6 +141,8 @@ impl View<'_> {
         match mapping.name {
             // What the host calls so is not the guest's.
             "[stack]" | "[heap]" => String::new(),
+            // Shared memory without a file, whose name is the same on every host.
+            name @ "/dev/zero (deleted)" => name.to_owned(),
             name if !name.starts_with('/') || name.starts_with("/memfd:") => name.to_owned(),
             // The host's folders are nobody's business; the name of the file is kept.
             name => name.rfind('/').and_then(|at| name.get(at..)).unwrap_or(name).to_owned(),

@@ -1,6 +1,8 @@
 //! `copy_file_range(2)`, `sendfile(2)`: data from file to file, without a detour over the guest.
 
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 use kernel_core::io::{SliceSource, VecSink};
 use kernel_core::memory::UserPtr;
@@ -14,6 +16,8 @@ use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
 
 /// How much is held in the kernel's memory at a time.
 const PIECE: usize = 256 << 10;
+/// So many pieces, which may be small, are sent before others get a turn.
+const PIECES_PER_TURN: u32 = 64;
 /// The most that one call moves, so that others get their turn. Callers repeat.
 const MAX_AT_ONCE: usize = 64 << 20;
 
@@ -148,12 +152,23 @@ pub(crate) async fn sendfile(
     if !to.flags().can_write() {
         return Err(Errno::EBADF.into());
     }
-    if to.flags().contains(OpenFlags::APPEND) && to.inode().is_some() {
+    let is_directory = to.metadata()?.kind() == FileKind::Directory;
+    if is_directory || to.flags().contains(OpenFlags::APPEND) && to.inode().is_some() {
+        return Err(Errno::EINVAL.into());
+    }
+    // A count or an end beyond what an `off_t` holds.
+    let end = i64::try_from(count).ok().and_then(|count| source.offset.checked_add_signed(count));
+    if end.is_none_or(|end| end > i64::MAX.cast_unsigned()) {
         return Err(Errno::EINVAL.into());
     }
     let count = count.min(MAX_AT_ONCE);
     let mut n_sent = 0;
+    let mut n_pieces = 0;
     while n_sent < count {
+        n_pieces += 1;
+        if n_pieces % PIECES_PER_TURN == 0 {
+            turn_over().await;
+        }
         match send_piece(&thread, &from, &to, source.offset, count - n_sent).await {
             Ok(0) => break,
             Ok(n) => {
@@ -165,7 +180,24 @@ pub(crate) async fn sendfile(
         }
     }
     source.finish(&thread, &from)?;
+    if n_sent > 0 {
+        notify::of_file(&from, Event::Access);
+        notify::of_file(&to, Event::Modify);
+    }
     Ok(n_sent)
+}
+
+/// Lets everybody else have a turn: a file that is sent to itself grows as it is read.
+async fn turn_over() {
+    let mut is_first = true;
+    poll_fn(|context| {
+        if std::mem::take(&mut is_first) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 async fn send_piece(

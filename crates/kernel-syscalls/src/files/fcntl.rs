@@ -4,7 +4,7 @@ mod descriptor;
 mod hint;
 mod locks;
 mod notify;
-mod owner;
+pub(super) mod owner;
 
 use std::rc::Rc;
 

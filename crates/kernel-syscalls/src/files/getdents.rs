@@ -5,6 +5,7 @@ use std::rc::Rc;
 use kernel_core::memory::UserPtr;
 use kernel_files::directory_file::DirectoryFile;
 use kernel_files::inode::DirEntry;
+use kernel_files::notify::{self, Event};
 use kernel_tasks::Thread;
 use linux_abi::{Errno, Fd, SysResult};
 
@@ -82,6 +83,7 @@ fn list(
     if batch.is_empty() && is_full {
         return Err(Errno::EINVAL);
     }
+    notify::of_file(&file, Event::Access);
     thread_write(thread, buffer, &batch).inspect_err(|_| file.set_offset(start))?;
     Ok(batch.len())
 }

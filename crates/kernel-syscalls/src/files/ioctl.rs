@@ -7,11 +7,12 @@ use std::rc::Rc;
 use kernel_core::memory::UserPtr;
 use kernel_files::{FileKind, Intent, Ioctl, OpenFile};
 use kernel_tasks::Thread;
-use linux_abi::files::{OpenFlags, ioctl as request};
+use linux_abi::files::{OpenFlags, fcntl as fcntl_command, ioctl as request};
 use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
 use super::async_signal::flags_changed;
 use super::caller::real_file;
+use super::fcntl;
 
 /// Asks something of a file that only its kind knows.
 pub(crate) async fn ioctl(
@@ -30,6 +31,17 @@ pub(crate) async fn ioctl(
         }
         request::FIONBIO => Ok(set_flag(&thread, (fd, &file), OpenFlags::NONBLOCK, argument)?),
         request::FIOASYNC => Ok(set_flag(&thread, (fd, &file), OpenFlags::ASYNC, argument)?),
+        request::FIOSETOWN | request::SIOCSPGRP if is_socket(&file)? => {
+            let owner: i32 = UserPtr::new(argument).read(&memory)?;
+            let owner = i64::from(owner).cast_unsigned();
+            Ok(fcntl::owner::answer(&thread, &file, fcntl_command::SETOWN, owner)?)
+        }
+        request::FIOGETOWN | request::SIOCGPGRP if is_socket(&file)? => {
+            let owner = fcntl::owner::answer(&thread, &file, fcntl_command::GETOWN, 0)?;
+            let owner = i32::try_from(owner.cast_signed()).map_err(|_| Errno::EINVAL)?;
+            UserPtr::new(argument).write(&memory, &owner)?;
+            Ok(0)
+        }
         request::FIONREAD if is_kind(&file, FileKind::Regular) => {
             let size = file.metadata()?.size;
             let left = i32::try_from(size.saturating_sub(file.offset())).unwrap_or(i32::MAX);
@@ -58,6 +70,10 @@ pub(crate) async fn ioctl(
             Ok(file.ops().ioctl(&file, &ioctl)?)
         }
     }
+}
+
+fn is_socket(file: &OpenFile) -> SysResult<bool> {
+    Ok(file.metadata()?.kind() == FileKind::Socket)
 }
 
 fn is_kind(file: &OpenFile, kind: FileKind) -> bool {

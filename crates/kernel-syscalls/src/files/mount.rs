@@ -1,5 +1,6 @@
 //! `mount(2)`, `umount2(2)`, `pivot_root(2)`.
 
+mod descriptors;
 mod options;
 mod overlay;
 
@@ -16,6 +17,7 @@ use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
 
 use super::caller::{Caller, HERE, read_path};
+pub(crate) use descriptors::{fsconfig, fsmount, fsopen, move_mount, open_tree};
 
 const MS_REMOUNT: u64 = 0x20;
 const MS_BIND: u64 = 0x1000;
@@ -63,6 +65,9 @@ pub(crate) fn mount(
         return bind(&namespace, &source, &place, flags & MS_REC != 0);
     }
     if flags & MS_PROPAGATION != 0 {
+        if !(flags & MS_PROPAGATION).is_power_of_two() {
+            return Err(Errno::EINVAL);
+        }
         // There is one namespace to propagate to.
         return if place.is_mount_root() { Ok(()) } else { Err(Errno::EINVAL) };
     }
@@ -98,11 +103,21 @@ fn bind(
     is_recursive: bool,
 ) -> SysResult<()> {
     check_kinds(source.inode()?.kind(), place)?;
+    let bound = copy_tree(namespace, source, is_recursive)?;
+    namespace.mount(&bound, place)
+}
+
+/// A copy of the mount at `source`, or of the part of it, that is at no place; with what is mounted
+/// on it if `is_recursive`.
+fn copy_tree(
+    namespace: &MountNamespace,
+    source: &Location,
+    is_recursive: bool,
+) -> SysResult<Rc<Mount>> {
     let copy = |mount: &Rc<Mount>, root| {
         Mount::new(Rc::clone(&mount.file_system), root, &mount.source, mount.flags())
     };
     let bound = copy(&source.mount, Rc::clone(&source.dentry));
-    // Taken before the new mount is part of the tree, so that it is not bound into itself.
     let mut pending = Vec::new();
     if is_recursive {
         for child in namespace.children(&source.mount) {
@@ -112,7 +127,6 @@ fn bind(
             }
         }
     }
-    namespace.mount(&bound, place)?;
     while let Some((mount, parent)) = pending.pop() {
         let Some(at) = mount.place() else { continue };
         let copied = copy(&mount, Rc::clone(&mount.root));
@@ -120,7 +134,38 @@ fn bind(
         namespace.mount(&copied, &Location { mount: parent, dentry: at.dentry })?;
         pending.extend(grandchildren.into_iter().map(|child| (child, Rc::clone(&copied))));
     }
-    Ok(())
+    Ok(bound)
+}
+
+/// The mount flags that `MOUNT_ATTR_*` of the newer calls stand for.
+fn attributes_of(attributes: u32) -> SysResult<MountFlags> {
+    const SAME_BITS: u32 = 0x0f;
+    const ATIME: u32 = 0x70;
+    const NO_ATIME: u32 = 0x10;
+    const STRICT_ATIME: u32 = 0x20;
+    const NO_DIR_ATIME: u32 = 0x80;
+    const NO_SYMLINK_FOLLOW: u32 = 0x20_0000;
+    let known = SAME_BITS | ATIME | NO_DIR_ATIME | NO_SYMLINK_FOLLOW;
+    if attributes & !known != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut flags = MountFlags::from_bits_truncate(u64::from(attributes & SAME_BITS));
+    match attributes & ATIME {
+        0 => flags |= MountFlags::RELATIVE_ATIME,
+        NO_ATIME => flags |= MountFlags::NO_ATIME,
+        STRICT_ATIME => {}
+        _ => return Err(Errno::EINVAL),
+    }
+    flags.set(MountFlags::NO_DIR_ATIME, attributes & NO_DIR_ATIME != 0);
+    flags.set(MountFlags::NO_SYMLINK_FOLLOW, attributes & NO_SYMLINK_FOLLOW != 0);
+    Ok(flags)
+}
+
+/// Whether there are file systems of this kind.
+fn is_known_kind(kind: &[u8]) -> bool {
+    let kinds: [&[u8]; 7] =
+        [b"tmpfs", b"ramfs", b"proc", b"sysfs", b"devpts", b"mqueue", b"overlay"];
+    kinds.contains(&kind)
 }
 
 fn new_mount(

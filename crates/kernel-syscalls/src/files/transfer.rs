@@ -2,6 +2,7 @@
 
 use kernel_core::io::Source;
 use kernel_files::OpenFile;
+use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 bitflags::bitflags! {
@@ -38,8 +39,11 @@ impl Position {
         u64::try_from(offset).map(Self::At).map_err(|_| Errno::EINVAL)
     }
 
-    /// `ESPIPE` if the file has no positions and one is named.
+    /// `ESPIPE` if the file has no positions and one is named; `EBADF` if it is but a place.
     pub(super) fn check(self, file: &OpenFile) -> SysResult<()> {
+        if file.flags().contains(OpenFlags::PATH) {
+            return Err(Errno::EBADF);
+        }
         let needs_positions = matches!(self, Self::At(_));
         if needs_positions && !file.ops().is_seekable() { Err(Errno::ESPIPE) } else { Ok(()) }
     }

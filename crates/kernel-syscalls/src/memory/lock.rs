@@ -29,7 +29,7 @@ pub(crate) fn mlock2(thread: &Rc<Thread>, address: u64, length: u64, flags: u32)
 
 pub(crate) fn munlock(thread: &Rc<Thread>, address: u64, length: u64) -> SysResult<()> {
     let (start, end) = pages(address, length)?;
-    check_mapped(thread, start, end)
+    check_mapped(thread, start, end, Needs::Mapping)
 }
 
 pub(crate) fn mlockall(thread: &Rc<Thread>, flags: u32) -> SysResult<()> {
@@ -61,7 +61,7 @@ fn lock(thread: &Rc<Thread>, address: u64, length: u64) -> SysResult<()> {
     if end - start > limit {
         return Err(Errno::ENOMEM);
     }
-    check_mapped(thread, start, end)
+    check_mapped(thread, start, end, Needs::Access)
 }
 
 /// `RLIMIT_MEMLOCK`; without bound for who has `CAP_IPC_LOCK`.
@@ -79,13 +79,26 @@ fn pages(address: u64, length: u64) -> SysResult<(u64, u64)> {
     Ok((start, end))
 }
 
-/// `ENOMEM` if any page of the range is not mapped.
-fn check_mapped(thread: &Thread, start: u64, end: u64) -> SysResult<()> {
+/// What every page of a range must have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// It is mapped.
+    Mapping,
+    /// It is mapped and can be brought into memory, as one without any access cannot.
+    Access,
+}
+
+/// `ENOMEM` if any page of the range has not what it needs.
+fn check_mapped(thread: &Thread, start: u64, end: u64, needs: Needs) -> SysResult<()> {
     let text = thread.machine().maps_text();
     let mut at = start;
     for line in text.split(|&byte| byte == b'\n') {
         let Some((from, to)) = range_of(line) else { continue };
         if from <= at && at < to {
+            let is_closed = line.windows(5).any(|word| word == b" ---p" || word == b" ---s");
+            if is_closed && needs == Needs::Access {
+                return Err(Errno::ENOMEM);
+            }
             at = to;
         }
         if at >= end {

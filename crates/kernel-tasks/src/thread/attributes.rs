@@ -83,6 +83,15 @@ impl Scheduling {
     }
 }
 
+/// Where a thread wants its memory from (`set_mempolicy`). Kept and told: there is one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryPolicy {
+    /// `MPOL_*`, with its flags.
+    pub mode: u32,
+    /// The nodes, one bit each.
+    pub nodes: u64,
+}
+
 /// What a thread hands on to the threads that it makes.
 #[derive(Clone, Debug)]
 pub struct Attributes {
@@ -98,6 +107,8 @@ pub struct Attributes {
     pub personality: u32,
     /// How it wants to be scheduled.
     pub scheduling: Scheduling,
+    /// Where it wants its memory from.
+    pub memory_policy: MemoryPolicy,
 }
 
 /// Linux's timer slack of ordinary threads.
@@ -113,6 +124,7 @@ impl Attributes {
             default_timer_slack: TIMER_SLACK_NS,
             personality: 0,
             scheduling: Scheduling::new(CpuSet::all()),
+            memory_policy: MemoryPolicy::default(),
         }
     }
 

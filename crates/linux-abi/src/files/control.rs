@@ -107,6 +107,10 @@ pub mod ioctl {
     pub const FIONCLEX: u32 = 0x5450;
     pub const FIOCLEX: u32 = 0x5451;
     pub const FIOASYNC: u32 = 0x5452;
+    pub const FIOSETOWN: u32 = 0x8901;
+    pub const SIOCSPGRP: u32 = 0x8902;
+    pub const FIOGETOWN: u32 = 0x8903;
+    pub const SIOCGPGRP: u32 = 0x8904;
     pub const FIOQSIZE: u32 = 0x5460;
     pub const FIGETBSZ: u32 = 2;
     pub const FS_IOC_GETFLAGS: u32 = 0x8008_6601;

@@ -11,7 +11,7 @@ use linux_abi::{Errno, Pid, SysResult};
 use super::super::async_signal::Ownership;
 use crate::handler::FromRegister;
 
-pub(super) fn answer(
+pub(in super::super) fn answer(
     thread: &Rc<Thread>,
     file: &Rc<OpenFile>,
     request: u32,

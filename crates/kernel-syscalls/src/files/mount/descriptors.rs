@@ -1,0 +1,328 @@
+//! Mounts by descriptor: `fsopen(2)`, `fsconfig(2)`, `fsmount(2)`, `open_tree(2)`, `move_mount(2)`.
+//!
+//! A mount that is at no place yet belongs to the descriptor that was made for it, and so does
+//! what is mounted on it. It goes when the descriptor is closed, unless it was moved to a place.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use kernel_core::credentials::cap;
+use kernel_core::memory::{CString, UserPtr};
+use kernel_files::{FileOps, Location, Mount, MountNamespace, OpenFile};
+use kernel_tasks::Thread;
+use linux_abi::files::{MountFlags, OpenFlags, at};
+use linux_abi::{Errno, Fd, SysResult};
+
+use super::super::caller::{Caller, last_link, read_path};
+use super::{attributes_of, check_kinds, copy_tree, is_known_kind, new_mount, options};
+
+const FSOPEN_CLOEXEC: u32 = 1;
+const FSMOUNT_CLOEXEC: u32 = 1;
+const OPEN_TREE_CLONE: u32 = 1;
+const OPEN_TREE_CLOEXEC: u32 = 0x8_0000;
+const AT_NO_AUTOMOUNT: u32 = 0x800;
+const AT_RECURSIVE: u32 = 0x8000;
+const MOVE_F_SYMLINKS: u32 = 0x01;
+const MOVE_F_EMPTY_PATH: u32 = 0x04;
+const MOVE_T_SYMLINKS: u32 = 0x10;
+const MOVE_T_EMPTY_PATH: u32 = 0x40;
+/// Those, and the two about automatic mounts, of which there are none.
+const MOVE_KNOWN: u32 = 0x77;
+
+/// The longest name or value of an option.
+const MAX_OPTION: usize = 256;
+/// How long all options together may be, as for `mount(2)`.
+const MAX_OPTIONS: usize = 4096;
+
+/// How far a file system is that `fsopen` began.
+enum Stage {
+    Described,
+    Made(Rc<Mount>),
+    Mounted,
+}
+
+/// A file system in the making.
+struct Draft {
+    kind: Vec<u8>,
+    source: RefCell<Option<Vec<u8>>>,
+    options: RefCell<Vec<u8>>,
+    flags: Cell<MountFlags>,
+    stage: RefCell<Stage>,
+}
+
+impl FileOps for Draft {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn describe(&self) -> String {
+        String::from("anon_inode:[fscontext]")
+    }
+}
+
+/// A mount at no place, as long as it is at none.
+struct Detached {
+    namespace: Rc<MountNamespace>,
+    mount: Rc<Mount>,
+    was_moved: Cell<bool>,
+}
+
+impl FileOps for Detached {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn release(&self, _file: &OpenFile) {
+        if !self.was_moved.get() {
+            take_off(&self.namespace, &self.mount);
+        }
+    }
+}
+
+/// Takes everything off a mount that nobody will find any more.
+fn take_off(namespace: &MountNamespace, mount: &Rc<Mount>) {
+    let mut pending = namespace.children(mount);
+    while let Some(child) = pending.pop() {
+        pending.extend(namespace.children(&child));
+        // It is a child, so it is at a place.
+        let _ = namespace.detach(&child);
+    }
+}
+
+fn require_admin(thread: &Thread) -> SysResult<()> {
+    if thread.credentials().has(cap::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// Begins a file system.
+pub(crate) fn fsopen(thread: &Rc<Thread>, kind: UserPtr<CString>, flags: u32) -> SysResult<Fd> {
+    require_admin(thread)?;
+    if flags & !FSOPEN_CLOEXEC != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let kind = kind.read_string(&thread.memory(), MAX_OPTION)?;
+    if !is_known_kind(&kind) {
+        return Err(Errno::ENODEV);
+    }
+    let draft = Draft {
+        kind,
+        source: RefCell::default(),
+        options: RefCell::default(),
+        flags: Cell::new(MountFlags::empty()),
+        stage: RefCell::new(Stage::Described),
+    };
+    thread.add_file(OpenFile::new(Rc::new(draft), OpenFlags::RDWR), flags != 0)
+}
+
+/// Describes a file system, and makes it.
+pub(crate) fn fsconfig(
+    thread: &Rc<Thread>,
+    fd: Fd,
+    command: u32,
+    key: UserPtr<CString>,
+    value: UserPtr<CString>,
+    extra: i32,
+) -> SysResult<()> {
+    const SET_FLAG: u32 = 0;
+    const SET_STRING: u32 = 1;
+    const CREATE: u32 = 6;
+    const RECONFIGURE: u32 = 7;
+    const CREATE_EXCLUSIVELY: u32 = 8;
+    let has = (!key.is_null(), !value.is_null());
+    let fits = match command {
+        SET_FLAG => has == (true, false) && extra == 0,
+        SET_STRING => has == (true, true) && extra == 0,
+        CREATE | RECONFIGURE | CREATE_EXCLUSIVELY => has == (false, false) && extra == 0,
+        // Values that are binary, paths or descriptors: no file system here takes any.
+        2..=5 => return Err(Errno::EINVAL),
+        _ => return Err(Errno::EOPNOTSUPP),
+    };
+    if !fits {
+        return Err(Errno::EINVAL);
+    }
+    let file = thread.file(fd)?;
+    let draft = file.ops_as::<Draft>().ok_or(Errno::EINVAL)?;
+    let read = |text: UserPtr<CString>| text.read_string(&thread.memory(), MAX_OPTION);
+    match command {
+        SET_FLAG => draft.set(&read(key)?, None),
+        SET_STRING => draft.set(&read(key)?, Some(&read(value)?)),
+        RECONFIGURE => match &*draft.stage.borrow() {
+            Stage::Mounted => Ok(()),
+            _ => Err(Errno::EBUSY),
+        },
+        _ => draft.make(&Caller::new(thread)),
+    }
+}
+
+impl Draft {
+    fn set(&self, key: &[u8], value: Option<&[u8]>) -> SysResult<()> {
+        if matches!(&*self.stage.borrow(), Stage::Made(_)) {
+            return Err(Errno::EBUSY);
+        }
+        match (key, value) {
+            (b"ro", None) => self.flags.set(self.flags.get() | MountFlags::READ_ONLY),
+            (b"rw", None) => self.flags.set(self.flags.get() - MountFlags::READ_ONLY),
+            (b"source", Some(value)) => {
+                let mut source = self.source.borrow_mut();
+                if source.is_some() {
+                    return Err(Errno::EINVAL);
+                }
+                *source = Some(value.to_vec());
+            }
+            _ => self.add_option(key, value)?,
+        }
+        Ok(())
+    }
+
+    fn add_option(&self, key: &[u8], value: Option<&[u8]>) -> SysResult<()> {
+        let option = match value {
+            Some(value) => [key, b"=", value].concat(),
+            None => key.to_vec(),
+        };
+        if matches!(&*self.kind, b"tmpfs" | b"ramfs") {
+            options::Tmpfs::parse(&option)?;
+        }
+        let mut options = self.options.borrow_mut();
+        if options.len() + option.len() >= MAX_OPTIONS {
+            return Err(Errno::EINVAL);
+        }
+        options.extend_from_slice(&option);
+        options.push(b',');
+        Ok(())
+    }
+
+    fn make(&self, caller: &Caller<'_>) -> SysResult<()> {
+        if !matches!(&*self.stage.borrow(), Stage::Described) {
+            return Err(Errno::EBUSY);
+        }
+        let source = self.source.borrow().clone().unwrap_or_else(|| b"none".to_vec());
+        let mount =
+            new_mount(caller, &self.kind, &source, &self.options.borrow(), self.flags.get())?;
+        *self.stage.borrow_mut() = Stage::Made(mount);
+        Ok(())
+    }
+}
+
+/// Makes a mount of a file system. It is at no place as yet.
+pub(crate) fn fsmount(thread: &Rc<Thread>, fd: Fd, flags: u32, attributes: u32) -> SysResult<Fd> {
+    require_admin(thread)?;
+    if flags & !FSMOUNT_CLOEXEC != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let attributes = attributes_of(attributes)?;
+    let file = thread.file(fd)?;
+    let draft = file.ops_as::<Draft>().ok_or(Errno::EINVAL)?;
+    let mount = match &*draft.stage.borrow() {
+        Stage::Described => return Err(Errno::EINVAL),
+        Stage::Mounted => return Err(Errno::EBUSY),
+        Stage::Made(mount) => Rc::clone(mount),
+    };
+    mount.set_flags(mount.flags() | attributes);
+    let fd = add_detached(thread, &mount, flags != 0)?;
+    *draft.stage.borrow_mut() = Stage::Mounted;
+    Ok(fd)
+}
+
+fn add_detached(thread: &Rc<Thread>, mount: &Rc<Mount>, close_on_exec: bool) -> SysResult<Fd> {
+    let detached = Detached {
+        namespace: thread.fs().namespace(),
+        mount: Rc::clone(mount),
+        was_moved: Cell::new(false),
+    };
+    thread.add_file(OpenFile::at(Rc::new(detached), OpenFlags::PATH, mount.top()), close_on_exec)
+}
+
+/// Opens a place, or a copy of the mount there that is at no place.
+pub(crate) fn open_tree(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    flags: u32,
+) -> SysResult<Fd> {
+    let of_path = at::EMPTY_PATH | AT_NO_AUTOMOUNT | at::SYMLINK_NOFOLLOW;
+    let known = of_path | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+    let clones = flags & OPEN_TREE_CLONE != 0;
+    if flags & !known != 0 || flags & AT_RECURSIVE != 0 && !clones {
+        return Err(Errno::EINVAL);
+    }
+    if clones {
+        require_admin(thread)?;
+    }
+    let path = read_path(thread, path)?;
+    let caller = Caller::new(thread);
+    let place = caller.find(directory, &path, flags & at::EMPTY_PATH, last_link(flags))?;
+    let close_on_exec = flags & OPEN_TREE_CLOEXEC != 0;
+    if !clones {
+        let file = OpenFile::at(Rc::new(kernel_files::open_file::PathOnly), OpenFlags::PATH, place);
+        return thread.add_file(file, close_on_exec);
+    }
+    let namespace = caller.fs.namespace();
+    if !namespace.has(&top_of(&place.mount)) && !is_detached(thread, directory, &place) {
+        return Err(Errno::EINVAL);
+    }
+    let copy = copy_tree(&namespace, &place, flags & AT_RECURSIVE != 0)?;
+    add_detached(thread, &copy, close_on_exec).inspect_err(|_| take_off(&namespace, &copy))
+}
+
+/// The mount that everything up from `mount` is on in the end.
+fn top_of(mount: &Rc<Mount>) -> Rc<Mount> {
+    let mut top = Rc::clone(mount);
+    while let Some(place) = top.place() {
+        top = place.mount;
+    }
+    top
+}
+
+/// Whether a place is beneath the mount of this descriptor, which is at no place as yet.
+fn is_detached(thread: &Rc<Thread>, fd: Fd, place: &Location) -> bool {
+    let Ok(file) = thread.file(fd) else { return false };
+    file.ops_as::<Detached>().is_some_and(|detached| {
+        !detached.was_moved.get() && Rc::ptr_eq(&detached.mount, &top_of(&place.mount))
+    })
+}
+
+/// Moves a mount to a place.
+pub(crate) fn move_mount(
+    thread: &Rc<Thread>,
+    from_directory: Fd,
+    from_path: UserPtr<CString>,
+    to_directory: Fd,
+    to_path: UserPtr<CString>,
+    flags: u32,
+) -> SysResult<()> {
+    require_admin(thread)?;
+    if flags & !MOVE_KNOWN != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let (from_path, to_path) = (read_path(thread, from_path)?, read_path(thread, to_path)?);
+    let caller = Caller::new(thread);
+    let find = |directory, path: &[u8], empty, symlinks| {
+        let empty = if flags & empty != 0 { at::EMPTY_PATH } else { 0 };
+        let keep = if flags & symlinks != 0 { 0 } else { at::SYMLINK_NOFOLLOW };
+        caller.find(directory, path, empty, last_link(keep))
+    };
+    let from = find(from_directory, &from_path, MOVE_F_EMPTY_PATH, MOVE_F_SYMLINKS)?;
+    let to = find(to_directory, &to_path, MOVE_T_EMPTY_PATH, MOVE_T_SYMLINKS)?;
+    let namespace = caller.fs.namespace();
+    if !from.is_mount_root() {
+        return Err(Errno::EINVAL);
+    }
+    check_kinds(from.inode()?.kind(), &to)?;
+    if from.mount.place().is_some() {
+        if !namespace.has(&top_of(&from.mount)) {
+            return Err(Errno::EINVAL);
+        }
+        return namespace.move_mount(&from.mount, &to);
+    }
+    if !is_detached(thread, from_directory, &from) {
+        return Err(Errno::EINVAL);
+    }
+    if namespace.is_beneath(&to, &from.mount) {
+        return Err(Errno::ELOOP);
+    }
+    namespace.mount(&from.mount, &to)?;
+    if let Some(detached) = thread.file(from_directory)?.ops_as::<Detached>() {
+        detached.was_moved.set(true);
+    }
+    Ok(())
+}
