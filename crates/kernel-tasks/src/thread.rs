@@ -352,6 +352,10 @@ impl UserMemory for MemoryOf {
         self.0.memory().read_some(address, buffer)
     }
 
+    fn read_string_part(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
+        self.0.memory().read_string_part(address, buffer)
+    }
+
     fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize> {
         self.0.memory().write_some(address, bytes)
     }

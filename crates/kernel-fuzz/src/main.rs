@@ -1,0 +1,71 @@
+//! Runs rounds of random system calls: `kernel-fuzz --calls 1000000`.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Parser;
+use kernel_fuzz::round::{CALLS_PER_ROUND, fill_root, round};
+use kernel_fuzz::tally::Tally;
+
+/// Random and structured system calls against the kernel
+#[derive(Parser)]
+struct Options {
+    /// How many calls
+    #[arg(long, default_value_t = 300_000)]
+    calls: u64,
+    /// The seed of the first round; each further round takes the next one
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Go on after a failure, and show all of them
+    #[arg(long)]
+    all: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(n) => {
+            eprintln!("error: {n} rounds failed\nhint: repeat one with --calls 1 --seed N");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<u32> {
+    let folder = tempfile::tempdir()?;
+    fill_root(folder.path())?;
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    let mut n_failed = 0;
+    let mut seed = options.seed;
+    while tally.n_calls < options.calls {
+        if let Err(error) = round(folder.path(), seed, CALLS_PER_ROUND, &mut tally) {
+            n_failed += 1;
+            eprintln!("failure: {error:#}");
+            if !options.all {
+                break;
+            }
+        }
+        seed += 1;
+    }
+    println!(
+        "{} calls in {:.1?}, rounds from seed {} to {}; {} different pairs of call and answer",
+        tally.n_calls,
+        started.elapsed(),
+        options.seed,
+        seed - 1,
+        tally.n_different()
+    );
+    println!("never successful: {}", tally.never_good().join(" "));
+    for (name, took) in tally.slowest(5) {
+        println!("slowest {name}: {took:?}");
+    }
+    Ok(n_failed)
+}
