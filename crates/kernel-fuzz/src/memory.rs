@@ -5,7 +5,7 @@ use kernel_core::memory::UserMemory;
 use kernel_tasks::testing::MEMORY_START;
 
 /// How much of the guest's memory is used for arguments.
-const ROOM: u64 = 512 << 10;
+const ROOM: u64 = 240 << 10;
 
 /// Puts things into guest memory, one behind the other.
 pub struct Arena<'a> {
@@ -167,12 +167,46 @@ impl<'a> Arena<'a> {
 
 /// Places where something is, or is often made.
 const PLACES: [&str; 40] = [
-    "/", ".", "..", "", "/tmp", "/tmp/a", "/tmp/b", "/tmp/c", "/tmp/d", "/tmp/d/e", "/tmp/link",
-    "a", "b", "d", "d/e", "link", "/program", "/script", "/dev/null", "/dev/zero", "/dev/full",
-    "/dev/random", "/dev/ptmx", "/dev/pts/0", "/dev/tty", "/dev/shm/x", "/proc", "/proc/self",
-    "/proc/self/fd/3", "/proc/self/fd", "/proc/self/maps", "/proc/self/mem", "/proc/self/exe",
-    "/proc/self/root", "/proc/1/stat", "/proc/self/task", "/proc/net/tcp", "/proc/sys/kernel/hostname",
-    "/sys", "/tmp/fifo",
+    "/",
+    ".",
+    "..",
+    "",
+    "/tmp",
+    "/tmp/a",
+    "/tmp/b",
+    "/tmp/c",
+    "/tmp/d",
+    "/tmp/d/e",
+    "/tmp/link",
+    "a",
+    "b",
+    "d",
+    "d/e",
+    "link",
+    "/program",
+    "/script",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/ptmx",
+    "/dev/pts/0",
+    "/dev/tty",
+    "/dev/shm/x",
+    "/proc",
+    "/proc/self",
+    "/proc/self/fd/3",
+    "/proc/self/fd",
+    "/proc/self/maps",
+    "/proc/self/mem",
+    "/proc/self/exe",
+    "/proc/self/root",
+    "/proc/1/stat",
+    "/proc/self/task",
+    "/proc/net/tcp",
+    "/proc/sys/kernel/hostname",
+    "/sys",
+    "/tmp/fifo",
 ];
 
 fn some_path(rng: &mut Rng) -> Vec<u8> {

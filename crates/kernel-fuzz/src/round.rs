@@ -20,8 +20,22 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 
 /// Calls after which there is something to call others on.
 const MAKERS: [&str; 16] = [
-    "openat", "open", "socket", "socketpair", "pipe2", "eventfd2", "epoll_create1", "timerfd_create",
-    "signalfd4", "memfd_create", "inotify_init1", "mkdir", "dup", "clone", "bind", "listen",
+    "openat",
+    "open",
+    "socket",
+    "socketpair",
+    "pipe2",
+    "eventfd2",
+    "epoll_create1",
+    "timerfd_create",
+    "signalfd4",
+    "memfd_create",
+    "inotify_init1",
+    "mkdir",
+    "dup",
+    "clone",
+    "bind",
+    "listen",
 ];
 /// Calls after which there is less to call others on: only now and then.
 const ENDERS: [&str; 6] = ["exit", "exit_group", "kill", "close_range", "tkill", "rt_sigsuspend"];
@@ -62,9 +76,27 @@ fn tiny_program() -> Vec<u8> {
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);
     for (value, size) in [
-        (2_u64, 2), (62, 2), (1, 4), (0x40_0000, 8), (64, 8), (0, 8), (0, 4), (64, 2), (56, 2),
-        (1, 2), (64, 2), (0, 2), (0, 2),
-        (1, 4), (5, 4), (0, 8), (0x40_0000, 8), (0x40_0000, 8), (120, 8), (120, 8), (4096, 8),
+        (2_u64, 2),
+        (62, 2),
+        (1, 4),
+        (0x40_0000, 8),
+        (64, 8),
+        (0, 8),
+        (0, 4),
+        (64, 2),
+        (56, 2),
+        (1, 2),
+        (64, 2),
+        (0, 2),
+        (0, 2),
+        (1, 4),
+        (5, 4),
+        (0, 8),
+        (0x40_0000, 8),
+        (0x40_0000, 8),
+        (120, 8),
+        (120, 8),
+        (4096, 8),
     ] {
         bytes.extend(value.to_le_bytes().iter().take(size));
     }
@@ -92,7 +124,8 @@ pub fn round(root: &Path, seed: u64, n: u64, tally: &mut Tally) -> Result<()> {
             continue;
         };
         let from_makers = rng.u8(..4) == 0;
-        let chosen = if from_makers { rng.choice(&makers).copied() } else { rng.choice(&callables) };
+        let chosen =
+            if from_makers { rng.choice(&makers).copied() } else { rng.choice(&callables) };
         let Some(Callable { call, body }) = chosen else { bail!("the table is empty") };
         if ENDERS.contains(&call.name) && rng.u8(..40) != 0 {
             continue;

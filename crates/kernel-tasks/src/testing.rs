@@ -26,17 +26,20 @@ use crate::{Kernel, KernelOptions, Thread};
 
 /// Where the memory of a [`FakeMachine`] starts.
 pub const MEMORY_START: u64 = 0x1_0000;
-const MEMORY_SIZE: usize = 1 << 20;
+const MEMORY_SIZE: usize = 256 << 10;
 
 /// One flat piece of guest memory.
 pub struct FlatMemory(RefCell<Vec<u8>>);
 
 impl FlatMemory {
     fn range(&self, address: u64, length: usize) -> SysResult<std::ops::Range<usize>> {
+        if length == 0 {
+            return Ok(0..0);
+        }
         let start = address.checked_sub(MEMORY_START).ok_or(Errno::EFAULT)?;
         let start = usize::try_from(start).map_err(|_| Errno::EFAULT)?;
         let end = start.saturating_add(length).min(self.0.borrow().len());
-        if start >= end && length > 0 { Err(Errno::EFAULT) } else { Ok(start..end) }
+        if start >= end { Err(Errno::EFAULT) } else { Ok(start..end) }
     }
 }
 
