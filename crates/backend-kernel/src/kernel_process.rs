@@ -138,6 +138,9 @@ impl Sandbox {
             memory_limit: spec.limits.memory.map(|size| size.0),
         };
         let kernel = Kernel::new(options, host_events).map_err(kernel_step("make the kernel"))?;
+        if let Some(limit) = spec.limits.memory {
+            kernel_files::memfd::budget::set_limit(limit.0);
+        }
         let engine = new_engine(&kernel, tracer(spec)?)?;
         // From here on files are made for the guest, whose own mask the kernel has applied.
         rustix::process::umask(rustix::fs::Mode::empty());

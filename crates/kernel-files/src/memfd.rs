@@ -3,6 +3,8 @@
 //! They are memfds of the host from the start, so that the host, which knows all mappings,
 //! enforces the seals.
 
+pub mod budget;
+
 use std::any::Any;
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -31,6 +33,8 @@ pub struct Memfd {
     uid: Cell<u32>,
     gid: Cell<u32>,
     modified: Cell<Timespec>,
+    /// How many bytes it holds of the budget.
+    charged: Cell<u64>,
     xattrs: XattrMap,
     attachments: Attachments,
 }
@@ -63,6 +67,7 @@ impl Memfd {
             uid: Cell::new(options.uid),
             gid: Cell::new(options.gid),
             modified: Cell::new(timestamp()),
+            charged: Cell::new(0),
             xattrs: XattrMap::default(),
             attachments: Attachments::default(),
         });
@@ -74,6 +79,15 @@ impl Memfd {
 
     fn touch(&self) {
         self.modified.set(timestamp());
+    }
+
+    /// The file holds more or less than before.
+    fn recount(&self) {
+        const BLOCK: u64 = 512;
+        // The host answers for a file that it has open.
+        let Ok(stat) = rustix::fs::fstat(&*self.host) else { return };
+        let now = stat.st_blocks.cast_unsigned().saturating_mul(BLOCK);
+        budget::recount(self.charged.replace(now), now);
     }
 }
 
@@ -171,22 +185,30 @@ impl Content for Memfd {
             WriteAt::Offset(offset) => offset,
             WriteAt::End => self.size()?,
         };
+        // What the file holds already can be written again.
+        let held = self.size()?.saturating_sub(start);
+        let most = usize::try_from(budget::room().saturating_add(held)).unwrap_or(usize::MAX);
+        if most == 0 {
+            return Err(Errno::ENOSPC);
+        }
         let mut n_written = 0;
         while source.remaining() > 0 {
             let position = Some(start + n_written as u64);
-            match source.take_to_host(self.host.as_fd(), position, usize::MAX) {
+            match source.take_to_host(self.host.as_fd(), position, most - n_written) {
                 Ok(0) => break,
                 Ok(n) => n_written += n,
                 Err(errno) if n_written == 0 => return Err(errno),
                 Err(_) => break,
             }
         }
+        self.recount();
         self.touch();
         Ok((n_written, start + n_written as u64))
     }
 
     fn truncate(&self, size: u64) -> SysResult<()> {
         rustix::fs::ftruncate(&*self.host, size).map_err(errno_of)?;
+        self.recount();
         self.touch();
         Ok(())
     }
@@ -213,7 +235,12 @@ impl Content for Memfd {
             Allocate::PunchHole => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
             _ => return Err(Errno::EOPNOTSUPP),
         };
-        rustix::fs::fallocate(&*self.host, flags, offset, length).map_err(errno_of)
+        if what != Allocate::PunchHole && length > budget::room() {
+            return Err(Errno::ENOSPC);
+        }
+        rustix::fs::fallocate(&*self.host, flags, offset, length).map_err(errno_of)?;
+        self.recount();
+        Ok(())
     }
 
     fn seek_extent(&self, extent: Extent, offset: u64) -> SysResult<u64> {
@@ -222,5 +249,11 @@ impl Content for Memfd {
             Extent::Hole => SeekFrom::Hole(offset),
         };
         rustix::fs::seek(&*self.host, to).map_err(errno_of)
+    }
+}
+
+impl Drop for Memfd {
+    fn drop(&mut self) {
+        budget::recount(self.charged.get(), 0);
     }
 }

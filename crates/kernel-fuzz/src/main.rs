@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::Parser;
 use kernel_fuzz::round::{CALLS_PER_ROUND, fill_root, round};
 use kernel_fuzz::tally::Tally;
+use kernel_syscalls::{Registers, Syscall};
 
 /// Random and structured system calls against the kernel
 #[derive(Parser)]
@@ -19,6 +20,9 @@ struct Options {
     /// The seed of the first round; each further round takes the next one
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Print each call before it is made
+    #[arg(long)]
+    print: bool,
     /// Go on after a failure, and show all of them
     #[arg(long)]
     all: bool,
@@ -46,7 +50,13 @@ fn run(options: &Options) -> Result<u32> {
     let mut n_failed = 0;
     let mut seed = options.seed;
     while tally.n_calls < options.calls {
-        if let Err(error) = round(folder.path(), seed, CALLS_PER_ROUND, &mut tally) {
+        let mut print = |call: &Syscall, registers: &Registers| {
+            if options.print {
+                println!("{}({registers:x?})", call.name);
+            }
+        };
+        let made = round(folder.path(), seed, CALLS_PER_ROUND, &mut tally, &mut print);
+        if let Err(error) = made {
             n_failed += 1;
             eprintln!("failure: {error:#}");
             if !options.all {

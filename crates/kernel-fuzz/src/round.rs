@@ -104,7 +104,14 @@ fn tiny_program() -> Vec<u8> {
 }
 
 /// Makes `n` calls from `seed`. An error names the call that did what no call may do.
-pub fn round(root: &Path, seed: u64, n: u64, tally: &mut Tally) -> Result<()> {
+/// `before` is told of each call before it is made.
+pub fn round(
+    root: &Path,
+    seed: u64,
+    n: u64,
+    tally: &mut Tally,
+    before: &mut dyn FnMut(&Syscall, &Registers),
+) -> Result<()> {
     let mut rng = Rng::with_seed(seed);
     let callables = callables();
     let makers: Vec<&Callable> =
@@ -135,6 +142,7 @@ pub fn round(root: &Path, seed: u64, n: u64, tally: &mut Tally) -> Result<()> {
             registers(call, &mut Arena::new(&memory, &mut rng), &mut rng)
         };
         drop(thread);
+        before(call, &registers);
         let started = Instant::now();
         let answer = guarded(|| world.call(index, *body, registers))
             .with_context(|| describe(seed, number, call, &registers))?;

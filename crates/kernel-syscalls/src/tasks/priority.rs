@@ -79,7 +79,7 @@ const IOPRIO_WHO_PROCESS: i32 = 1;
 /// The I/O priority of a thread.
 pub(crate) fn ioprio_get(thread: &Rc<Thread>, which: i32, who: i32) -> SysResult<u32> {
     // `ioprio` counts its targets from one, `getpriority` from zero.
-    let found = targets(thread, which - IOPRIO_WHO_PROCESS, who)?;
+    let found = targets(thread, which.wrapping_sub(IOPRIO_WHO_PROCESS), who)?;
     let first = found.first().ok_or(Errno::ESRCH)?;
     Ok(first.attributes().scheduling.io_priority.into())
 }
@@ -101,7 +101,7 @@ pub(crate) fn ioprio_set(thread: &Rc<Thread>, which: i32, who: i32, value: u32) 
         0..=3 => {}
         _ => return Err(Errno::EINVAL),
     }
-    for target in targets(thread, which - IOPRIO_WHO_PROCESS, who)? {
+    for target in targets(thread, which.wrapping_sub(IOPRIO_WHO_PROCESS), who)? {
         let (mine, theirs) = (thread.credentials(), target.credentials());
         if theirs.uid != mine.euid && theirs.uid != mine.uid && !mine.has(cap::SYS_NICE) {
             return Err(Errno::EPERM);
