@@ -136,17 +136,20 @@ pub fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
         }
         End::TimedOut => {
             let limit = spec.limits.timeout.unwrap_or_default();
-            Some(format!("error: timed out after {limit:?}"))
+            Some(format!("error: timed out after {limit:?}\nhint: --timeout gives it more time"))
         }
-        End::CpuTimeExceeded => {
-            Some("error: ended, for it used more CPU time than allowed".to_owned())
-        }
-        End::MemoryExceeded => {
-            Some("error: ended, for it used more memory than allowed".to_owned())
-        }
-        End::OutputExceeded => {
-            Some("error: ended, for it wrote more output than allowed".to_owned())
-        }
+        End::CpuTimeExceeded => Some(
+            "error: ended, for it used more CPU time than allowed\nhint: --cpu-time gives it more"
+                .to_owned(),
+        ),
+        End::MemoryExceeded => Some(
+            "error: ended, for it used more memory than allowed\nhint: --memory gives it more"
+                .to_owned(),
+        ),
+        End::OutputExceeded => Some(
+            "error: ended, for it wrote more output than allowed\nhint: --output SIZE allows more"
+                .to_owned(),
+        ),
     }
 }
 

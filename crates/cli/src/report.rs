@@ -51,15 +51,15 @@ impl ReportTarget {
 
     /// Fails now if the report could not be written after the run. What is there stays as it is.
     pub fn check(&self) -> Result<(), Failure> {
-        let path = self.path();
-        let existed = path.exists();
-        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        if opened.is_ok() && !existed {
-            // It is made again with its content.
-            let _ = std::fs::remove_file(path);
-        }
-        opened.map(drop).map_err(|error| failed(path, &error))
+        check_writable(self.path()).map_err(|error| failed(self.path(), &error))
     }
+}
+
+/// Fails if a file cannot be written, or cannot be made. What is there stays as it is.
+pub fn check_writable(path: &Path) -> std::io::Result<()> {
+    let existed = path.exists();
+    std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+    if existed { Ok(()) } else { std::fs::remove_file(path) }
 }
 
 /// What became of what a skill wrote to its work folder.

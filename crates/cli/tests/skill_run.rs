@@ -139,12 +139,12 @@ fn limits_end_a_run() {
     let place = Place::with_script("#!/bin/sh\necho begun > file\nsleep 100\n");
     let done = place.run(&["--timeout", "1s"]);
     assert_eq!(done.code, Some(124), "{done:?}");
-    assert!(done.err.contains("error: timed out"), "{done:?}");
+    done.is_failure(124, "timed out", "--timeout");
     assert_eq!(place.kept().len(), 1, "what was written before is kept");
     let place = Place::with_script("#!/bin/sh\nyes\n");
     let done = place.run(&["--output", "64K"]);
     assert_eq!(done.code, Some(137), "{}", done.err);
-    assert!(done.err.contains("more output than allowed"), "{}", done.err);
+    done.is_failure(137, "more output than allowed", "--output");
     assert!(done.out.len() <= 64 << 10);
 }
 

@@ -7,6 +7,18 @@ use skills::RunPlan;
 use skills::policy::learn;
 
 use crate::failure::Failure;
+use crate::report;
+
+/// Fails now if the policy could not be written after the run. What is there stays as it is.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    report::check_writable(path).map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot write the policy to {}: {error}", path.display()))
+        .hint("choose another place for --learn")
+        .code(Failure::CANNOT_START)
+}
 
 /// Writes the policy. What could not be recorded is said, for the policy then lacks it.
 pub fn write(path: &Path, activity: &Activity, plan: &RunPlan) -> Result<(), Failure> {
@@ -18,11 +30,7 @@ pub fn write(path: &Path, activity: &Activity, plan: &RunPlan) -> Result<(), Fai
         one_line(&plan.script),
         policy.to_yaml()
     );
-    std::fs::write(path, text).map_err(|error| {
-        Failure::new(format!("cannot write the policy to {}: {error}", path.display()))
-            .hint("choose another place for --learn")
-            .code(Failure::CANNOT_START)
-    })?;
+    std::fs::write(path, text).map_err(|error| failed(path, &error))?;
     if activity.more_files + activity.more_programs > 0 {
         eprintln!(
             "warning: the run used more files or programs than are recorded; the policy in {} \

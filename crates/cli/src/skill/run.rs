@@ -76,6 +76,9 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(Some(target)) = &options.report {
         target.check()?;
     }
+    if let Some(path) = &options.learn {
+        learn::check(path)?;
+    }
     let backend = backends::choose(&options.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
