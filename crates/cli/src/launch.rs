@@ -104,6 +104,7 @@ pub fn run_to_end(
     signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     signals.check()?;
+    // Back to what it was before anything is said or asked.
     let _raw = RawTerminal::enter();
     let mut sandbox = backend.start(spec, Streams::inherit())?;
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
