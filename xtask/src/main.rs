@@ -48,7 +48,7 @@ enum Command {
     /// Run real programs natively and inside, and compare
     Programs(programs::Options),
     /// Make the picture of a terminal in the README anew
-    Picture,
+    Picture(picture::Options),
     /// Run the cases of the example skills inside
     Skills,
 }
@@ -73,7 +73,7 @@ fn run(command: Command) -> Result<()> {
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Cpython(options) => cpython::run(&options),
         Command::Programs(options) => programs::run(&options),
-        Command::Picture => picture::run(),
+        Command::Picture(options) => picture::run(&options),
         Command::Skills => skills::run(),
     }
 }

@@ -7,10 +7,11 @@ mod screen;
 mod svg;
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 
 use crate::command::{build_belljar, find_in_path, project};
 use screen::Screen;
@@ -38,12 +39,23 @@ const SCENES: [(&str, &str); 4] = [
     ),
 ];
 
+/// Options of `picture`.
+#[derive(Args)]
+pub struct Options {
+    /// Use this program instead of building one
+    #[arg(long, value_name = "FILE")]
+    belljar: Option<PathBuf>,
+}
+
 /// Makes the picture anew.
-pub fn run() -> Result<()> {
+pub fn run(options: &Options) -> Result<()> {
     if find_in_path("script").is_none() {
         bail!("there is no `script` here, which gives a command a terminal (package bsdutils)");
     }
-    let belljar = build_belljar()?;
+    let belljar = match &options.belljar {
+        Some(path) => path.canonicalize().with_context(|| format!("{}", path.display()))?,
+        None => build_belljar()?,
+    };
     let place = tempfile::tempdir()?;
     let demo = place.path().join("demo");
     std::fs::create_dir(&demo)?;

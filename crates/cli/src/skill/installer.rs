@@ -1,13 +1,14 @@
 //! Makes an environment in a sandbox that reaches the package registry and nothing else.
 
 use std::collections::BTreeSet;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sandbox::{Backend, End, Streams};
 use sandbox_spec::{
-    ByteSize, EgressRules, HostRule, Limits, Mount, MountAccess, NetworkPolicy, Ownership,
-    SandboxSpec,
+    ByteSize, EgressRules, HostEntry, HostPattern, HostRule, Limits, Mount, MountAccess,
+    NetworkPolicy, Ownership, SandboxSpec,
 };
 use skills::deps::{Need, Needs};
 use skills::install::{
@@ -197,11 +198,23 @@ fn network(hosts: &BTreeSet<String>) -> Result<NetworkPolicy, Failure> {
         return Ok(NetworkPolicy::Loopback);
     }
     let rules: Result<Vec<HostRule>, _> = hosts.iter().map(|host| host.parse()).collect();
-    rules.map(|rules| NetworkPolicy::Allow(EgressRules::allowing(rules))).map_err(|error| {
+    let allow = rules.map_err(|error| {
         Failure::new(format!("the package registry: {error}"))
             .hint("look at what pip and npm are configured for")
             .code(Failure::CANNOT_START)
-    })
+    })?;
+    let hosts = allow.iter().flat_map(addresses).collect();
+    Ok(NetworkPolicy::Allow(EgressRules { allow, hosts, ..EgressRules::default() }))
+}
+
+/// The addresses of a host, as this machine sees it. A registry of one's own is often at a private
+/// address, which a name alone does not let out.
+fn addresses(rule: &HostRule) -> Vec<HostEntry> {
+    let HostPattern::Name(name) = &rule.host else { return Vec::new() };
+    // A name that leads nowhere here leads nowhere inside, and the installer says so.
+    let found = (name.as_str(), rule.port.unwrap_or(443)).to_socket_addrs();
+    let entry = |address: SocketAddr| HostEntry { name: name.clone(), address: address.ip() };
+    found.map(|found| found.map(entry).collect()).unwrap_or_default()
 }
 
 /// What a source lets out, in words.
