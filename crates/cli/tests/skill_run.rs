@@ -218,3 +218,12 @@ fn cases_run_inside_with_input_that_ends() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.contains("pass  probe  copies  kernel"), "{done:?}");
 }
+
+#[test]
+fn a_file_outlives_its_first_name() {
+    let place = Place::with_script(
+        "#!/bin/sh\nset -e\nmkdir d\n! cat d/f 2> /dev/null\necho kept > d/t\nln d/t d/f\nrm d/t\ncat d/f\n",
+    );
+    let done = place.run(&[]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "kept\n"), "{done:?}");
+}

@@ -135,9 +135,13 @@ impl Directory for HostInode {
     fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {
         check_name(name)?;
         let handle = self.writable()?;
-        let place = Self::host_directory(target)?.place().ok_or(Errno::EPERM)?;
+        let target = Self::host_directory(target)?;
+        let place = target.place().ok_or(Errno::EPERM)?;
         let from = place.parent.directory_handle()?;
-        rustix::fs::linkat(&*from, &*place.name, &*handle, name, AtFlags::empty()).map_err(errno_of)
+        rustix::fs::linkat(&*from, &*place.name, &*handle, name, AtFlags::empty())
+            .map_err(errno_of)?;
+        target.linked_to(Place { parent: self.this()?, name: Rc::from(name) });
+        Ok(())
     }
 
     fn unlink(&self, name: &[u8]) -> SysResult<()> {

@@ -33,6 +33,8 @@ pub struct HostInode {
     kind: FileKind,
     /// `None` for the top of the folder.
     place: RefCell<Option<Place>>,
+    /// Another name that it got, for when the first one goes.
+    linked: RefCell<Option<Place>>,
     /// The `O_PATH` handle of a directory. That of the top is never closed.
     handle: RefCell<Option<Rc<OwnedFd>>>,
     /// Descriptors that open files keep.
@@ -67,6 +69,7 @@ impl HostInode {
             id: id_of(stat),
             kind: metadata.kind(),
             place: RefCell::new(place),
+            linked: RefCell::new(None),
             handle: RefCell::new(handle),
             for_reading: RefCell::default(),
             for_writing: RefCell::default(),
@@ -219,13 +222,24 @@ impl HostInode {
         if let Some(open) = open {
             return stat_handle(&open);
         }
-        match self.place() {
-            Some(place) => {
-                let stat = stat_in(&*place.parent.directory_handle()?, &place.name)?;
-                if id_of(&stat) == self.id { Ok(stat) } else { Err(Errno::ESTALE) }
-            }
-            None => stat_handle(&*self.directory_handle()?),
-        }
+        let Some(place) = self.place() else { return stat_handle(&*self.directory_handle()?) };
+        self.stat_at(&place).or_else(|errno| {
+            // The name is gone; the file may have another one.
+            let other = self.linked.take().ok_or(errno)?;
+            let stat = self.stat_at(&other)?;
+            self.moved_to(other);
+            Ok(stat)
+        })
+    }
+
+    fn stat_at(&self, place: &Place) -> SysResult<rustix::fs::Statx> {
+        let stat = stat_in(&*place.parent.directory_handle()?, &place.name)?;
+        if id_of(&stat) == self.id { Ok(stat) } else { Err(Errno::ESTALE) }
+    }
+
+    /// The file has got another name.
+    pub(super) fn linked_to(&self, place: Place) {
+        *self.linked.borrow_mut() = Some(place);
     }
 
     /// A handle to this very file, whatever it is.
