@@ -65,8 +65,6 @@ pub struct Options {
 
 /// Runs the round.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let signals = Signals::take_over()?;
-    let _scratch = Scratch::new()?;
     std::fs::create_dir_all(&options.history).map_err(cannot("make the folder of the history"))?;
     let earlier =
         load_history(&options.history).map_err(|error| Failure::new(error.to_string()))?;
@@ -75,12 +73,16 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         .map_err(cannot("run the scripts of the interpreters"))?;
     usages.iter().for_each(tell);
     eprintln!("skills");
+    // Here and not before: what runs natively would inherit the blocked signals.
+    let signals = Signals::take_over()?;
+    let _scratch = Scratch::new()?;
     for skill in skills_in(&options.skills)? {
         let usage = usage_of(&skill, &signals)?;
         tell(&usage);
         usages.push(usage);
     }
     signals.check()?;
+    host_sys::unblock_all_signals().map_err(cannot("let signals through again"))?;
     eprintln!("tests that exercise what they use");
     let mut results = run_tests(options, &usages)?;
     results.usages = usages;

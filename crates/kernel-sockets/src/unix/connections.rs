@@ -108,6 +108,8 @@ impl UnixSocket {
         }
         self.backlog.borrow_mut().maximum = backlog.min(SOMAXCONN) as usize;
         *self.identity.borrow_mut() = Some(Identity::of(caller));
+        // Whoever asks a listener for its peer is told of the listener itself.
+        *self.peer_identity.borrow_mut() = Some(Identity::of(caller));
         self.state.set(State::Listening);
         self.wake_waiting_senders();
         Ok(())

@@ -259,7 +259,6 @@ impl UnixSocket {
         }
         let mut flags = MessageFlags::empty();
         flags.set(MessageFlags::TRUNC, n_bytes < part.real_len);
-        flags.set(MessageFlags::EOR, self.common().kind == sock::SEQPACKET);
         let wants_real = wanted.flags.contains(MessageFlags::TRUNC);
         Ok(Received {
             n_bytes: if wants_real { part.real_len } else { n_bytes },

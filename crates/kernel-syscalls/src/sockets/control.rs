@@ -9,7 +9,7 @@ use kernel_sockets::message::RawControl;
 use kernel_sockets::{Control, OutgoingControl};
 use kernel_tasks::Thread;
 use linux_abi::sockets::{CmsgHdr, MessageFlags, Ucred, af, scm, sol};
-use linux_abi::{Errno, Fd, SysResult};
+use linux_abi::{Errno, Fd, Pid, SysResult};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// The most bytes of control messages (Linux: `net.core.optmem_max`).
@@ -87,13 +87,16 @@ fn check_credentials(thread: &Rc<Thread>, ucred: Ucred) -> SysResult<()> {
     let is_own_pid = ucred.pid == thread.process().pid.0;
     let is_own_uid = [own.uid, own.euid, own.suid].contains(&ucred.uid);
     let is_own_gid = [own.gid, own.egid, own.sgid].contains(&ucred.gid);
-    if (is_own_pid || own.has(cap::SYS_ADMIN))
+    let may_say = (is_own_pid || own.has(cap::SYS_ADMIN))
         && (is_own_uid || own.has(cap::SETUID))
-        && (is_own_gid || own.has(cap::SETGID))
-    {
-        return Ok(());
+        && (is_own_gid || own.has(cap::SETGID));
+    if !may_say {
+        return Err(Errno::EPERM);
     }
-    Err(Errno::EPERM)
+    match thread.kernel().ids.thread(Pid(ucred.pid)) {
+        None if !is_own_pid => Err(Errno::ESRCH),
+        _ => Ok(()),
+    }
 }
 
 /// The guest's buffer for control messages.
