@@ -19,20 +19,28 @@ use crate::options::int_bytes;
 enum Values {
     /// On or off.
     Switch,
-    /// A number from here to there; `-1` means the default where the default is given.
+    /// A number from here to there.
     Range(i32, i32),
+    /// The same, and `-1` means the default.
+    OrDefault(i32, i32),
+    /// A number that is brought into this range; what is too large becomes the largest.
+    Clamped(i32, i32),
     /// Only the privileged may turn it on.
     Privileged,
 }
 
-use Values::{Privileged, Range, Switch};
+use Values::{Clamped, OrDefault, Privileged, Range, Switch};
+
+/// For how many seconds a closed connection waits for the other side, by default and at most.
+const FIN_TIMEOUT: i32 = 60;
+const FIN_TIMEOUT_MAX: i32 = 120;
 
 /// Level, name, values, default.
 type Row = (i32, i32, Values, i32);
 
 const KNOWN: &[Row] = &[
     (sol::IP, ip::TOS, Range(0, 255), 0),
-    (sol::IP, ip::TTL, Range(1, 255), 64),
+    (sol::IP, ip::TTL, OrDefault(1, 255), 64),
     (sol::IP, ip::RECVOPTS, Switch, 0),
     (sol::IP, ip::RETOPTS, Switch, 0),
     (sol::IP, ip::PKTINFO, Switch, 0),
@@ -46,14 +54,16 @@ const KNOWN: &[Row] = &[
     (sol::IP, ip::RECVORIGDSTADDR, Switch, 0),
     (sol::IP, ip::MINTTL, Range(0, 255), 0),
     (sol::IP, ip::BIND_ADDRESS_NO_PORT, Switch, 0),
-    (sol::IP, ip::MULTICAST_TTL, Range(0, 255), 1),
+    (sol::IP, ip::MULTICAST_TTL, OrDefault(0, 255), 1),
+    // An address, as it stands in memory.
+    (sol::IP, ip::MULTICAST_IF, Range(i32::MIN, i32::MAX), 0),
     (sol::IP, ip::MULTICAST_LOOP, Switch, 1),
     (sol::IP, ip::MULTICAST_ALL, Switch, 1),
     (sol::IP, ip::UNICAST_IF, Range(i32::MIN, i32::MAX), 0),
     (sol::IP, ip::LOCAL_PORT_RANGE, Range(i32::MIN, i32::MAX), 0),
-    (sol::IPV6, ipv6::UNICAST_HOPS, Range(0, 255), 64),
+    (sol::IPV6, ipv6::UNICAST_HOPS, OrDefault(0, 255), 64),
     (sol::IPV6, ipv6::MULTICAST_IF, Range(0, i32::MAX), 0),
-    (sol::IPV6, ipv6::MULTICAST_HOPS, Range(0, 255), 1),
+    (sol::IPV6, ipv6::MULTICAST_HOPS, OrDefault(0, 255), 1),
     (sol::IPV6, ipv6::MULTICAST_LOOP, Switch, 1),
     (sol::IPV6, ipv6::MULTICAST_ALL, Switch, 1),
     (sol::IPV6, ipv6::MTU_DISCOVER, Range(0, 5), 1),
@@ -62,7 +72,7 @@ const KNOWN: &[Row] = &[
     (sol::IPV6, ipv6::RECVPKTINFO, Switch, 0),
     (sol::IPV6, ipv6::RECVHOPLIMIT, Switch, 0),
     (sol::IPV6, ipv6::RECVTCLASS, Switch, 0),
-    (sol::IPV6, ipv6::TCLASS, Range(0, 255), 0),
+    (sol::IPV6, ipv6::TCLASS, OrDefault(0, 255), 0),
     (sol::IPV6, ipv6::AUTOFLOWLABEL, Switch, 1),
     (sol::IPV6, ipv6::ADDR_PREFERENCES, Range(0, 0x3ff), 0),
     (sol::IPV6, ipv6::MINHOPCOUNT, Range(0, 255), 0),
@@ -78,9 +88,11 @@ const KNOWN: &[Row] = &[
     (sol::TCP, tcp::KEEPINTVL, Range(1, 32767), 75),
     (sol::TCP, tcp::KEEPCNT, Range(1, 127), 9),
     (sol::TCP, tcp::SYNCNT, Range(1, 127), 6),
-    (sol::TCP, tcp::LINGER2, Range(i32::MIN, i32::MAX), 60),
-    (sol::TCP, tcp::DEFER_ACCEPT, Range(i32::MIN, i32::MAX), 0),
+    (sol::TCP, tcp::LINGER2, Clamped(-1, FIN_TIMEOUT_MAX), FIN_TIMEOUT),
+    (sol::TCP, tcp::DEFER_ACCEPT, Clamped(0, i32::MAX), 0),
     (sol::TCP, tcp::WINDOW_CLAMP, Range(0, i32::MAX), 0),
+    // The place in the list of names.
+    (sol::TCP, tcp::CONGESTION, Range(0, 1), 0),
     (sol::TCP, tcp::QUICKACK, Switch, 1),
     (sol::TCP, tcp::THIN_LINEAR_TIMEOUTS, Range(0, 1), 0),
     (sol::TCP, tcp::THIN_DUPACK, Range(0, 1), 0),
@@ -144,12 +156,14 @@ impl InetOptions {
     /// Sets an option.
     pub fn set(&self, caller: &dyn Caller, level: i32, name: i32, value: &[u8]) -> SysResult<()> {
         let &(_, _, values, default) = find(level, name)?;
-        let number = number_of(value)?;
+        let number = number_of(level, value)?;
         let number = match values {
             Switch => i32::from(number != 0),
-            Range(..) if number == -1 && default > 0 => default,
-            Range(from, to) if (from..=to).contains(&number) => number,
-            Range(..) => return Err(Errno::EINVAL),
+            OrDefault(..) if number == -1 => default,
+            Range(from, to) | OrDefault(from, to) if (from..=to).contains(&number) => number,
+            Range(..) | OrDefault(..) => return Err(Errno::EINVAL),
+            Clamped(..) if number == 0 => default,
+            Clamped(from, to) => number.clamp(from, to),
             Privileged if number != 0 && !caller.credentials().has(cap::NET_ADMIN) => {
                 return Err(Errno::EPERM);
             }
@@ -160,11 +174,11 @@ impl InetOptions {
     }
 }
 
-/// Options of these levels may also be given as a single byte.
-fn number_of(value: &[u8]) -> SysResult<i32> {
+/// Options of IPv4 may also be given as a single byte.
+fn number_of(level: i32, value: &[u8]) -> SysResult<i32> {
     match value {
-        [] => Err(Errno::EINVAL),
         &[a, b, c, d, ..] => Ok(i32::from_ne_bytes([a, b, c, d])),
-        [byte, ..] => Ok((*byte).into()),
+        [byte, ..] if level == sol::IP => Ok((*byte).into()),
+        _ => Err(Errno::EINVAL),
     }
 }

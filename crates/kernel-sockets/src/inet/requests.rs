@@ -42,7 +42,6 @@ pub(super) fn get_option(
             Ok(int_bytes(65535))
         }
         (sol::IP, ip::OPTIONS) => Ok(Vec::new()),
-        (sol::IP, ip::MULTICAST_IF) => Ok(Ipv4Addr::UNSPECIFIED.octets().to_vec()),
         _ => identity.options.get(level, name),
     }
 }
@@ -59,16 +58,43 @@ pub(super) fn set_option(
     check_level(common, level)?;
     match (level, name) {
         (sol::IP, ip::MULTICAST_IF) => {
-            if value.len() < 4 {
-                Err(Errno::EINVAL)
-            } else {
-                Ok(())
-            }
+            let chosen = multicast_interface(common, value)?;
+            identity.options.set(caller, level, name, &chosen.octets())
+        }
+        (sol::IP, ip::TOS) => {
+            let number = value.first().copied().unwrap_or(0);
+            // The two lowest bits are about congestion, and a stream's own.
+            let number = if common.kind == sock::STREAM { number & !3 } else { number };
+            identity.options.set(caller, level, name, &[number])
         }
         (sol::IP, ip::OPTIONS) if value.is_empty() => Ok(()),
         (sol::IPV6, ipv6::V6ONLY) if identity.binding.get().is_some() => Err(Errno::EINVAL),
         _ => identity.options.set(caller, level, name, value),
     }
+}
+
+/// The address in a `struct in_addr`, `ip_mreq` or `ip_mreqn`, which has to be one of ours.
+fn multicast_interface(common: &Common, value: &[u8]) -> SysResult<Ipv4Addr> {
+    if common.kind == sock::STREAM || value.len() < 4 {
+        return Err(Errno::EINVAL);
+    }
+    let at = if value.len() < 8 { 0 } else { 4 };
+    let octets: [u8; 4] =
+        value.get(at..at + 4).and_then(|it| it.try_into().ok()).ok_or(Errno::EINVAL)?;
+    let (address, index) = (Ipv4Addr::from(octets), read_u32(value, 8));
+    if has_interface(common, address, index) { Ok(address) } else { Err(Errno::EADDRNOTAVAIL) }
+}
+
+/// Whether an interface is there: by its index, or by its address if there is no index.
+pub(super) fn has_interface(common: &Common, address: Ipv4Addr, index: u32) -> bool {
+    if index == 0 && address.is_unspecified() {
+        return true;
+    }
+    let fits = |one: &Interface| match index {
+        0 => common.network.interfaces.is_local(address.into()),
+        _ => one.index == index,
+    };
+    common.network.interfaces.list().iter().any(fits)
 }
 
 /// Answers requests about interfaces; `ENOTTY` for all others.

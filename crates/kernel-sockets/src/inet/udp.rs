@@ -270,6 +270,10 @@ impl SocketOps for UdpSocket {
     }
 
     fn peer_name(&self) -> SysResult<RawName> {
+        // One can be connected to port 0, and is then said not to be.
+        if self.identity.remote.get().is_some_and(|remote| remote.port() == 0) {
+            return Err(Errno::ENOTCONN);
+        }
         self.identity.peer_name(self.common.domain)
     }
 

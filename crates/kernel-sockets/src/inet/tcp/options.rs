@@ -22,8 +22,13 @@ const LOOPBACK_SEGMENT: u32 = 65_483;
 /// The length of `struct tcp_info` as far as we fill it.
 const INFO_LENGTH: usize = 248;
 
-/// The only way to handle congestion where there is none.
-const CONGESTION: &[u8] = b"cubic\0\0\0\0\0\0\0\0\0\0\0";
+/// The ways to handle congestion, as they are told. There is none, so that they do not differ.
+const CONGESTION: [&[u8; 16]; 2] =
+    [b"cubic\0\0\0\0\0\0\0\0\0\0\0", b"reno\0\0\0\0\0\0\0\0\0\0\0\0"];
+
+/// The smallest segment that can be asked for, and the smallest window.
+const LEAST_SEGMENT: i32 = 88;
+const LEAST_WINDOW: i32 = 1152;
 
 pub(super) fn set_initial_buffers(common: &Common) {
     common.options.send_buffer.set(SEND_BUFFER);
@@ -45,7 +50,11 @@ pub(super) fn get(socket: &TcpSocket, level: i32, name: i32) -> SysResult<Vec<u8
         (sol::SOCKET, so::PEERNAME) => socket.peer_name().map(|name| name.to_vec()),
         (sol::SOCKET, _) => options::get(&socket.common, name),
         (sol::TCP, tcp::INFO) => Ok(info(socket)),
-        (sol::TCP, tcp::CONGESTION) => Ok(CONGESTION.to_vec()),
+        (sol::TCP, tcp::CONGESTION) => {
+            let chosen = socket.identity.options.number(level, name);
+            let name = usize::try_from(chosen).ok().and_then(|at| CONGESTION.get(at));
+            Ok(name.map_or_else(Vec::new, |name| name.to_vec()))
+        }
         (sol::TCP, tcp::ULP) => Ok(Vec::new()),
         (sol::TCP, tcp::MAXSEG) => {
             let given = socket.identity.options.number(level, name);
@@ -99,10 +108,26 @@ pub(super) fn set(
         (sol::SOCKET, _) => options::set(&socket.common, caller, name, value),
         (sol::TCP, tcp::CONGESTION) => {
             let end = value.iter().position(|&byte| byte == 0).unwrap_or(value.len());
-            match value.get(..end) {
-                Some(b"cubic" | b"reno") => Ok(()),
-                _ => Err(Errno::ENOENT),
-            }
+            let chosen = value.get(..end).filter(|name| !name.is_empty());
+            let chosen = chosen.ok_or(Errno::ENOENT)?;
+            let fits = |known: &&[u8; 16]| {
+                known.strip_prefix(chosen).is_some_and(|rest| rest.first() == Some(&0))
+            };
+            let at = CONGESTION.iter().position(fits).ok_or(Errno::ENOENT)?;
+            let at = int_bytes(i32::try_from(at).map_err(|_| Errno::ENOENT)?);
+            socket.identity.options.set(caller, level, name, &at)
+        }
+        (sol::TCP, tcp::MAXSEG) => match options::int_value(value)? {
+            1..LEAST_SEGMENT => Err(Errno::EINVAL),
+            _ => socket.identity.options.set(caller, level, name, value),
+        },
+        (sol::TCP, tcp::WINDOW_CLAMP) => {
+            let window = match options::int_value(value)? {
+                0 if socket.state.get() != State::Closed => return Err(Errno::EINVAL),
+                0 => 0,
+                other => other.max(LEAST_WINDOW),
+            };
+            socket.identity.options.set(caller, level, name, &int_bytes(window))
         }
         (sol::TCP, tcp::ULP) => Err(Errno::ENOENT),
         (sol::IPV6, ipv6::V6ONLY) if socket.identity.binding.get().is_some() => Err(Errno::EINVAL),

@@ -155,6 +155,9 @@ impl TcpSocket {
             Some((mark, _)) if mark > 0 => mark,
             _ => usize::MAX,
         };
+        if wanted.flags.contains(MessageFlags::PEEK | MessageFlags::TRUNC) {
+            return Ok(before.min(max).min(wanted.sink.remaining()));
+        }
         if wanted.flags.contains(MessageFlags::PEEK) {
             return self.peek(wanted.sink, max);
         }

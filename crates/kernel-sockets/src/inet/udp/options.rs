@@ -52,7 +52,11 @@ pub(super) fn set(
             coverage(socket, name)?.set(covered);
             Ok(())
         }
-        (sol::IP, ip::ADD_MEMBERSHIP) => join(socket, v4_group(value)?),
+        (sol::IP, ip::ADD_MEMBERSHIP) => {
+            let group = v4_group(value)?;
+            check_interface(&socket.common, value)?;
+            join(socket, group)
+        }
         (sol::IP, ip::DROP_MEMBERSHIP) => leave(socket, v4_group(value)?),
         (sol::IPV6, ipv6::JOIN_GROUP) => join(socket, v6_group(value)?),
         (sol::IPV6, ipv6::LEAVE_GROUP) => leave(socket, v6_group(value)?),
@@ -76,6 +80,14 @@ fn coverage(socket: &UdpSocket, name: i32) -> SysResult<&Cell<i32>> {
 fn v4_group(value: &[u8]) -> SysResult<IpAddr> {
     let ip: [u8; 4] = *value.first_chunk().filter(|_| value.len() >= 8).ok_or(Errno::EINVAL)?;
     Ok(Ipv4Addr::from(ip).into())
+}
+
+/// Whether the interface in a `struct ip_mreq` or `struct ip_mreqn` is there.
+fn check_interface(common: &Common, value: &[u8]) -> SysResult<()> {
+    let part = |at: usize| value.get(at..at + 4).and_then(|it| <[u8; 4]>::try_from(it).ok());
+    let address = part(4).map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from);
+    let index = part(8).map_or(0, u32::from_ne_bytes);
+    if requests::has_interface(common, address, index) { Ok(()) } else { Err(Errno::ENODEV) }
 }
 
 /// The group in a `struct ipv6_mreq`.
