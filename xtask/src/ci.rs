@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Parser;
 
-use crate::{check, cpython, guest_tests, programs, setup, skills};
+use crate::{check, cpython, guest_tests, programs, setup, skills, stress};
 
 /// Gives a subcommand its options without a command line.
 #[derive(Parser)]
@@ -23,13 +23,14 @@ type Step = fn() -> Result<()>;
 
 /// Runs every step, says how long each took, and fails if any failed.
 pub fn run() -> Result<()> {
-    let steps: [(&str, Step); 7] = [
+    let steps: [(&str, Step); 8] = [
         ("setup", setup::run),
         ("check", check::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
         ("programs", || programs::run(&options(&["--jobs", "2"]))),
         ("CPython's tests, quick", || cpython::run(&options(&[]))),
         ("example skills", skills::run),
+        ("stress", stress::run),
         ("bench, short", || crate::bench::run(&options(&["--short"]))),
     ];
     let mut failed = Vec::new();

@@ -15,6 +15,7 @@ mod picture;
 mod programs;
 mod setup;
 mod skills;
+mod stress;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,8 @@ enum Command {
     Picture(picture::Options),
     /// Run the cases of the example skills inside
     Skills,
+    /// Run a short round of stress-ng inside
+    Stress,
 }
 
 fn main() -> ExitCode {
@@ -75,5 +78,6 @@ fn run(command: Command) -> Result<()> {
         Command::Programs(options) => programs::run(&options),
         Command::Picture(options) => picture::run(&options),
         Command::Skills => skills::run(),
+        Command::Stress => stress::run(),
     }
 }

@@ -37,6 +37,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("ruby", "ruby"),
     ("sqlite3", "sqlite3"),
     ("strace", "strace"),
+    ("stress-ng", "stress-ng"),
     ("tar", "tar"),
     ("tmux", "tmux"),
     ("vim", "vim-tiny"),
