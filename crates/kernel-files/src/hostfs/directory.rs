@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, SeekFrom};
 
 use super::beneath::{check_name, open_in};
 use super::inode::{HostInode, Place};
@@ -15,6 +15,8 @@ use crate::metadata::FileKind;
 
 /// Positions of the host are shown higher by this, because 1 and 2 are those after `.` and `..`.
 const SHIFT: u64 = 3;
+/// How much the host is asked for at a time.
+const LISTING_BUFFER: usize = 32 << 10;
 const MAX_POSITION: u64 = i64::MAX as u64;
 
 /// Bits of a new file that may reach the host: no set-id bits.
@@ -57,12 +59,20 @@ impl Directory for HostInode {
     }
 
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
-        let mut directory = rustix::fs::Dir::new(self.open_for_listing()?).map_err(errno_of)?;
-        if from > SHIFT {
-            let position = (from - SHIFT).cast_signed();
-            directory.seek(position).map_err(errno_of)?;
-        }
-        while let Some(entry) = directory.read() {
+        let handle = self.directory_handle()?;
+        let opened;
+        let directory = if self.handle_can_list() {
+            &*handle
+        } else {
+            opened = self.open_for_listing()?;
+            &opened
+        };
+        // Sought even for the start: the handle may have been used for listing before.
+        let position = SeekFrom::Start(from.saturating_sub(SHIFT));
+        rustix::fs::seek(directory, position).map_err(errno_of)?;
+        let mut buffer = Vec::with_capacity(LISTING_BUFFER);
+        let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
             let entry = entry.map_err(errno_of)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -76,7 +86,7 @@ impl Directory for HostInode {
                     Err(_) => continue,
                 },
             };
-            let next = entry.offset().cast_unsigned().min(MAX_POSITION - SHIFT) + SHIFT;
+            let next = entry.next_entry_cookie().min(MAX_POSITION - SHIFT) + SHIFT;
             if !visit(&DirEntry { name, inode: entry.ino(), kind, next }) {
                 break;
             }

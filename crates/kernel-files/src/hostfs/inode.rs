@@ -35,8 +35,10 @@ pub struct HostInode {
     place: RefCell<Option<Place>>,
     /// Another name that it got, for when the first one goes.
     linked: RefCell<Option<Place>>,
-    /// The `O_PATH` handle of a directory. That of the top is never closed.
+    /// The handle of a directory. That of the top is never closed.
     handle: RefCell<Option<Rc<OwnedFd>>>,
+    /// The handle can list, and is not for walking (`O_PATH`) only.
+    handle_can_list: Cell<bool>,
     /// Descriptors that open files keep.
     pub(super) for_reading: RefCell<Weak<OwnedFd>>,
     pub(super) for_writing: RefCell<Weak<OwnedFd>>,
@@ -71,6 +73,7 @@ impl HostInode {
             place: RefCell::new(place),
             linked: RefCell::new(None),
             handle: RefCell::new(handle),
+            handle_can_list: Cell::new(false),
             for_reading: RefCell::default(),
             for_writing: RefCell::default(),
             map_ids: Cell::new(0),
@@ -167,14 +170,30 @@ impl HostInode {
         };
         for directory in missing.iter().rev() {
             let name = directory.place().ok_or(Errno::ENOENT)?.name;
-            let flags = OFlags::PATH | OFlags::DIRECTORY;
-            let opened = beneath::open_in(&*handle, &name, flags, Mode::empty())?;
+            // One that can list saves opening it again for that.
+            let can_list = OFlags::RDONLY | OFlags::DIRECTORY;
+            let opened = match beneath::open_in(&*handle, &name, can_list, Mode::empty()) {
+                Err(Errno::EACCES) => {
+                    directory.handle_can_list.set(false);
+                    let can_walk = OFlags::PATH | OFlags::DIRECTORY;
+                    beneath::open_in(&*handle, &name, can_walk, Mode::empty())?
+                }
+                opened => {
+                    directory.handle_can_list.set(true);
+                    opened?
+                }
+            };
             directory.check_identity(&opened)?;
             handle = Rc::new(opened);
             *directory.handle.borrow_mut() = Some(Rc::clone(&handle));
             self.shared.opened_directory(&directory.this);
         }
         Ok(handle)
+    }
+
+    /// Whether the handle of this directory, once opened, can list it.
+    pub(super) fn handle_can_list(&self) -> bool {
+        self.handle_can_list.get()
     }
 
     /// The handle of this directory, or of the one that this file is in.

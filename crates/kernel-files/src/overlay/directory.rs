@@ -44,7 +44,7 @@ impl OverlayInode {
     /// one. With `FileKind::Directory` only directories count, because there is one above.
     fn find_lowers(&self, name: &[u8], above: FileKind) -> SysResult<Vec<Rc<dyn Inode>>> {
         let mut found: Vec<Rc<dyn Inode>> = Vec::new();
-        for lower in &self.lowers {
+        for (index, lower) in self.lowers.iter().enumerate() {
             let Some(directory) = lower.directory() else { continue };
             let inode = match directory.lookup(name) {
                 Ok(inode) => inode,
@@ -58,7 +58,9 @@ impl OverlayInode {
             if !is_directory && (above == FileKind::Directory || !found.is_empty()) {
                 break;
             }
-            let ends = !is_directory || marks::is_opaque(&*inode);
+            // Below the lowest layer there is nothing to hide.
+            let is_lowest = index + 1 == self.lowers.len();
+            let ends = !is_directory || is_lowest || marks::is_opaque(&*inode);
             found.push(inode);
             if ends {
                 break;
