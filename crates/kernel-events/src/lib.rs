@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aio;
 pub mod epoll;
 pub mod eventfd;
 pub mod futex;

@@ -1,5 +1,6 @@
 //! Polling, epoll, pipes, eventfd, timerfd: one file per call or small family.
 
+mod aio;
 mod epoll;
 mod epoll_wait;
 mod eventfd;
@@ -12,6 +13,7 @@ mod tests;
 mod timerfd;
 mod wait_arguments;
 
+pub(crate) use aio::{io_cancel, io_destroy, io_getevents, io_pgetevents, io_setup, io_submit};
 pub(crate) use epoll::{epoll_create, epoll_create1, epoll_ctl};
 pub(crate) use epoll_wait::{epoll_pwait, epoll_pwait2, epoll_wait};
 pub(crate) use eventfd::{eventfd, eventfd2};

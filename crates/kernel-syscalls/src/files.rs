@@ -53,7 +53,7 @@ pub(crate) use ownership::{
     chmod, chown, fchmod, fchmodat, fchmodat2, fchown, fchownat, lchown, umask,
 };
 pub(crate) use place::{chdir, chroot, fchdir, getcwd};
-pub(crate) use read::{pread64, preadv, preadv2, read, readv};
+pub(crate) use read::{pread_here, pread64, preadv, preadv2, read, readv};
 pub(crate) use readlink::{readlink, readlinkat};
 pub(crate) use seek::lseek;
 pub(crate) use splice::{splice, tee, vmsplice};

@@ -280,11 +280,11 @@ syscalls! {
     sched_setaffinity        [203] (int("pid"), size("cpusetsize"), in_by("mask", 1)) Partial(tasks::sched_setaffinity, "the set is kept and told; the host schedules guest threads as it likes");
     sched_getaffinity        [204] (int("pid"), size("cpusetsize"), out_by("mask", 1)) Full(tasks::sched_getaffinity);
     set_thread_area          [205] (address("u_info")) Refused(ENOSYS, "32-bit programs only");
-    io_setup                 [206] () Missing;
-    io_destroy               [207] () Missing;
-    io_getevents             [208] () Missing;
-    io_submit                [209] () Missing;
-    io_cancel                [210] () Missing;
+    io_setup                 [206] (size("nr_events"), in_out("ctx_idp", 8)) Full(events::io_setup);
+    io_destroy               [207] (hex("ctx_id")) Full(events::io_destroy);
+    io_getevents             [208] (hex("ctx_id"), int("min_nr"), int("nr"), address("events"), in_("timeout", 16)) Full(wait events::io_getevents);
+    io_submit                [209] (hex("ctx_id"), int("nr"), address("iocbpp")) Partial(wait events::io_submit, "done while submitted, as buffered files are on Linux; a polling request is looked at by io_getevents");
+    io_cancel                [210] (hex("ctx_id"), address("iocb"), address("result")) Full(events::io_cancel);
     get_thread_area          [211] (address("u_info")) Refused(ENOSYS, "32-bit programs only");
     lookup_dcookie           [212] (hex("cookie"), address("buffer"), size("len")) Refused(ENOSYS, "gone from Linux");
     epoll_create             [213] (int("size")) Full(events::epoll_create);
@@ -407,7 +407,7 @@ syscalls! {
     pkey_alloc               [330] (hex("flags"), hex("rights")) Refused(ENOSPC, "protection keys are not offered; as on a processor without them");
     pkey_free                [331] (int("pkey")) Refused(EINVAL, "protection keys are not offered");
     statx                    [332] (dirfd("dirfd"), path("pathname"), hex("flags"), hex("mask"), out("statxbuf", 256)) Full(files::statx);
-    io_pgetevents            [333] () Missing;
+    io_pgetevents            [333] (hex("ctx_id"), int("min_nr"), int("nr"), address("events"), in_("timeout", 16), in_("usig", 16)) Full(wait events::io_pgetevents);
     rseq                     [334] (address("area"), size("len"), hex("flags"), hex("sig")) Refused(ENOSYS, "glibc does without; the host cannot be told about guest memory it does not own");
     uretprobe                [335] () Refused(ENOSYS, "probes are the host's");
     pidfd_send_signal        [424] (fd("pidfd"), signal("sig"), in_("info", 128), hex("flags")) Partial(tasks::pidfd_send_signal, "the flags that widen or narrow the target are refused (EINVAL)");

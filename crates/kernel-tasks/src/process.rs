@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
+use kernel_events::aio::AioContexts;
 use kernel_files::Location;
 use kernel_files::text_busy::InUse;
 use linux_abi::signals::Signal;
@@ -64,6 +65,8 @@ pub struct Process {
     pub signals: ProcessSignals,
     /// Interval timers and POSIX timers.
     pub timers: ProcessTimers,
+    /// Contexts of asynchronous input and output.
+    pub aio: AioContexts,
     kernel: Rc<Kernel>,
     parent: RefCell<Weak<Process>>,
     /// The thread of the parent that made this process; its end brings `PR_SET_PDEATHSIG`.
@@ -137,6 +140,7 @@ impl Process {
             core_filter: Cell::new(DEFAULT_CORE_FILTER),
             signals: ProcessSignals::default(),
             timers: ProcessTimers::default(),
+            aio: AioContexts::default(),
             kernel: Rc::clone(kernel),
             parent: RefCell::default(),
             parent_thread: Cell::new(Pid(0)),

@@ -1,5 +1,6 @@
 //! Polling, epoll, eventfd, timerfd, pipes, SysV and POSIX IPC.
 
+pub mod aio;
 pub mod futex;
 pub mod mqueue;
 pub mod sysv;

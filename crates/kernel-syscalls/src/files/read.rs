@@ -43,6 +43,20 @@ pub(crate) async fn pread64(
     if lend(&thread, fd, &file) {
         return Ok(0);
     }
+    pread_here(thread, fd, buffer, count, offset).await
+}
+
+/// Like [`pread64`], but never leaves the reading to the guest's process: for calls that are more
+/// than that one read.
+pub(crate) async fn pread_here(
+    thread: Rc<Thread>,
+    fd: Fd,
+    buffer: UserPtr<u8>,
+    count: usize,
+    offset: i64,
+) -> WaitResult<usize> {
+    let position = Position::from_guest(offset)?;
+    let file = readable_at(&thread, fd, position)?;
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
     read_into(&thread, &file, buffers, position, false).await

@@ -36,6 +36,7 @@ impl Process {
     /// Everything that a process without threads has to give back or to tell.
     fn finish(self: &Rc<Self>, status: ExitStatus) {
         self.timers.delete_all();
+        self.aio.destroy_all();
         self.signals.forget_all(&self.kernel.queued_signals);
         self.kernel.ipc.process_ended(self.pid);
         self.status.set(Some(status));

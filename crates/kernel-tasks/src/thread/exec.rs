@@ -59,6 +59,7 @@ impl Thread {
 
         self.kernel.ipc.process_executed(process.pid);
         process.timers.delete_posix();
+        process.aio.destroy_all();
         process.signals.reset_caught();
         process.set_exit_signal(Some(Signal::SIGCHLD));
         process.set_flag(Flags::EXECUTED, true);
