@@ -38,7 +38,7 @@ pub fn futex(thread: &Tcb, r: &Registers) -> Result<i64, i64> {
     if r.rsi & CLOCK_REALTIME != 0 && command != LOCK_PI2 {
         return Err(errno::ENOSYS);
     }
-    if r.rdi % 4 != 0 {
+    if !r.rdi.is_multiple_of(4) {
         return Err(errno::EINVAL);
     }
     let privacy = r.rsi & PRIVATE_FLAG;
