@@ -57,6 +57,14 @@ impl GuestMachine {
         })
     }
 
+    /// The host's id of this thread. The guest claims it, in memory that it can write: it counts
+    /// only if it names a thread of this guest process.
+    fn host_thread(&self) -> Option<u32> {
+        let space = &self.place.space;
+        let claimed = space.channel.slot(self.place.index).host_tid.load(Relaxed);
+        space.host.has_thread(claimed).then_some(claimed)
+    }
+
     fn set_action(&self, word: u64, details: [u64; 2]) {
         let mut reply = self.seat.reply.get();
         reply.action = word;
@@ -157,8 +165,7 @@ impl Machine for GuestMachine {
     }
 
     fn thread_cpu_time(&self) -> (u64, u64) {
-        let slot = self.place.space.channel.slot(self.place.index);
-        (host_sys::thread_cpu_time(slot.host_tid.load(Relaxed)), 0)
+        (self.host_thread().map_or(0, host_sys::thread_cpu_time), 0)
     }
 
     fn told_usage(&self) -> Option<Usage> {
@@ -336,13 +343,9 @@ impl Machine for GuestMachine {
                 set.set(cpu);
             }
         }
-        // The thread id is the guest's claim. It can only name a thread of this user in the
-        // sandbox's own pid namespace, and only its processors change.
-        let slot = self.place.space.channel.slot(self.place.index);
-        let tid = i32::try_from(slot.host_tid.load(Relaxed)).unwrap_or(0);
-        let claimed = host_sys::rustix::process::Pid::from_raw(tid);
-        if claimed.is_some() {
-            let _ = sched_setaffinity(claimed, &set);
+        let thread = self.host_thread().and_then(|tid| i32::try_from(tid).ok());
+        if let Some(thread) = thread.and_then(host_sys::rustix::process::Pid::from_raw) {
+            let _ = sched_setaffinity(Some(thread), &set);
         }
     }
 

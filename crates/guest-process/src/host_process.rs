@@ -115,6 +115,17 @@ impl HostProcess {
         unsafe { libc::syscall(libc::SYS_tgkill, pid.as_raw_nonzero().get(), thread, signal) };
     }
 
+    /// Whether one of its threads has this id. The id is the guest's claim: the host looks it up
+    /// among the threads of this process only, and sends nothing.
+    pub fn has_thread(&self, thread: u32) -> bool {
+        const NO_SIGNAL: i32 = 0;
+        let Some(pid) = self.pid() else { return false };
+        let Ok(thread) = i32::try_from(thread) else { return false };
+        let pid = pid.as_raw_nonzero().get();
+        // SAFETY: asks whether a signal could be sent; touches no memory.
+        unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, NO_SIGNAL) == 0 }
+    }
+
     /// Copies memory of the process. Returns how many bytes came before the first bad one.
     pub fn read_memory(&self, address: u64, to: &mut [u8]) -> Result<usize, Errno> {
         let pid = self.pid().ok_or(Errno::SRCH)?;
