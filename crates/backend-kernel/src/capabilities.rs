@@ -23,12 +23,16 @@ pub fn obstacles() -> Vec<String> {
 
 /// Every layer, with its state.
 pub fn report() -> CapabilityReport {
-    let namespaces = permitted_namespaces();
-    let layers = ContainmentLayer::ALL
-        .into_iter()
-        .map(|layer| LayerReport { layer, state: state(layer, &namespaces) })
-        .collect();
+    let layers = layers(&permitted_namespaces());
     CapabilityReport { backend: crate::NAME, obstacles: obstacles(), layers }
+}
+
+/// Every layer, of a kernel process in these namespaces.
+pub fn layers(namespaces: &[Namespace]) -> Vec<LayerReport> {
+    ContainmentLayer::ALL
+        .into_iter()
+        .map(|layer| LayerReport { layer, state: state(layer, namespaces) })
+        .collect()
 }
 
 fn state(layer: ContainmentLayer, namespaces: &[Namespace]) -> LayerState {
@@ -40,17 +44,18 @@ fn state(layer: ContainmentLayer, namespaces: &[Namespace]) -> LayerState {
         }
     };
     match layer {
-        ContainmentLayer::GuestFilter | ContainmentLayer::NoNewPrivileges => LayerState::InForce,
+        ContainmentLayer::GuestFilter
+        | ContainmentLayer::KernelFilter
+        | ContainmentLayer::NoNewPrivileges => LayerState::InForce,
         ContainmentLayer::UserNamespace => namespace(Namespace::User),
         ContainmentLayer::PidNamespace => namespace(Namespace::Pid),
         ContainmentLayer::MountNamespace => namespace(Namespace::Mount),
         ContainmentLayer::NetworkNamespace => namespace(Namespace::Network),
         ContainmentLayer::IpcNamespace => namespace(Namespace::Ipc),
-        ContainmentLayer::KernelFilter => LayerState::Unused("not written yet".to_owned()),
         ContainmentLayer::Landlock if landlock_abi().is_err() => {
             LayerState::Unavailable("the host's kernel has none".to_owned())
         }
-        ContainmentLayer::Landlock => LayerState::Unused("not written yet".to_owned()),
+        ContainmentLayer::Landlock => LayerState::InForce,
         ContainmentLayer::ControlGroup => LayerState::Unused("not written yet".to_owned()),
     }
 }

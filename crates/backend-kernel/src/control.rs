@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use sandbox::NotCopied;
+use sandbox::{LayerReport, NotCopied};
 use sandbox_spec::{Activity, Change, ConnectionRecord};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,8 @@ pub enum Refusal {
         /// The host's error number.
         errno: i32,
     },
+    /// A layer is required and does not hold.
+    Layer(LayerReport),
 }
 
 /// What a host path was for.
@@ -107,8 +109,8 @@ pub struct Used {
 /// From the kernel process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
-    /// The first program is loaded and about to run.
-    Started,
+    /// The first program is loaded and about to run, inside these layers.
+    Started(Vec<LayerReport>),
     /// It cannot be run.
     Refused(Refusal),
     /// Some of what the run changed, if that was asked for.

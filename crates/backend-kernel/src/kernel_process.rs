@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use guest_process::staging::StagingTable;
 use guest_process::{SharedBell, Zygote, filter};
-use host_sys::{SignalDescriptor, rustix};
+use host_sys::{Namespace, SignalDescriptor, rustix};
 use kernel_core::credentials::Credentials;
 use kernel_core::executor::Executor;
 use kernel_core::host_events::HostEvents;
@@ -38,17 +38,23 @@ use crate::porter::Line;
 use crate::results::Results;
 use crate::supervision::Supervision;
 use crate::trace::Tracer;
-use crate::{first_program, staging, tree};
+use crate::{capabilities, first_program, lockdown, staging, tree};
 
 /// Is the kernel process, to the end of the sandbox. Never returns.
-pub fn run(spec: &SandboxSpec, streams: Streams, starter: UnixStream, line: Option<Line>) -> ! {
+pub fn run(
+    spec: &SandboxSpec,
+    namespaces: &[Namespace],
+    streams: Streams,
+    starter: UnixStream,
+    line: Option<Line>,
+) -> ! {
     let mut orders = BufReader::new(&starter);
     // What the starter blocks for its own use is no business of the guest's processes.
     if host_sys::unblock_all_signals().is_err() {
         std::process::exit(1);
     }
     let started = match control::receive(&mut orders) {
-        Ok(Some(Order::Begin)) => Sandbox::start(spec, streams, &starter, line),
+        Ok(Some(Order::Begin)) => Sandbox::start(spec, namespaces, streams, &starter, line),
         _ => std::process::exit(1), // the starter is gone
     };
     let code = match started {
@@ -121,6 +127,7 @@ struct Sandbox {
 impl Sandbox {
     fn start(
         spec: &SandboxSpec,
+        namespaces: &[Namespace],
         streams: Streams,
         starter: &UnixStream,
         line: Option<Line>,
@@ -141,7 +148,6 @@ impl Sandbox {
         if let Some(limit) = spec.limits.memory {
             kernel_files::memfd::budget::set_limit(limit.0);
         }
-        let engine = new_engine(&kernel, tracer(spec)?)?;
         // From here on files are made for the guest, whose own mask the kernel has applied.
         rustix::process::umask(rustix::fs::Mode::empty());
         let border = open_border(spec, &kernel, line)?;
@@ -155,6 +161,11 @@ impl Sandbox {
         let events = &kernel.host_events;
         let streams = tree::open_streams(streams, &kernel, events, uid, budget.as_ref())
             .map_err(kernel_step("open the streams"))?;
+        // What the host has to open for us is open; what comes now is held to the mounts.
+        let tracer = tracer(spec)?;
+        let mut layers = capabilities::layers(namespaces);
+        lockdown::note(&mut layers, lockdown::restrict_files(spec));
+        let engine = new_engine(&kernel, tracer)?;
         let mut credentials = Credentials::of_user(uid, gid);
         credentials.groups = spec.identity.groups.clone().into();
         let thread = kernel
@@ -168,8 +179,10 @@ impl Sandbox {
             Some(supervision) => supervision.denied_program().map_or(refusal, Refusal::Denied),
             None => refusal,
         })?;
+        lockdown::note(&mut layers, lockdown::restrict_calls());
+        lockdown::check(spec, &layers)?;
         engine.start_prepared();
-        control::send(starter, &News::Started).map_err(io_step("report"))?;
+        control::send(starter, &News::Started(layers)).map_err(io_step("report"))?;
         let sandbox = Self {
             watch: Watch::new(&engine, &kernel, &spec.limits, &ended_because),
             engine,

@@ -12,8 +12,8 @@ use kernel_files::copy_out::list_changes;
 use kernel_files::root::kept_tree;
 use linux_abi::Errno;
 use sandbox::{
-    Control, ControlError, End, ExitReport, ProgramError, Sandbox, StartError, Streams, Usage,
-    WaitError,
+    Control, ControlError, End, ExitReport, LayerReport, ProgramError, Sandbox, StartError,
+    Streams, Usage, WaitError,
 };
 use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
@@ -21,19 +21,14 @@ use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::porter::{self, Line, Porter};
 use crate::{NAME, capabilities, kernel_process, namespaces};
 
+/// What a process dies of that breaks its filter.
+const SIGSYS: i32 = 31;
+
 /// Starts a kernel process, and waits until it has loaded the program.
 pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
     if let [reason, ..] = capabilities::obstacles().as_slice() {
         return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
-    }
-    if !spec.required_containment.is_empty() {
-        let report = capabilities::report();
-        for layer in &spec.required_containment {
-            if let Some(reason) = report.reason_against(*layer) {
-                return Err(StartError::LayerUnavailable { layer: *layer, reason });
-            }
-        }
     }
     let host = |step| move |cause| StartError::Host { step, cause };
     let (porter, line) = porter::start(spec)?.unzip();
@@ -45,7 +40,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         Forked::Child => {
             drop(ours);
             close_what_is_not_ours(&streams, &theirs, line.as_ref());
-            kernel_process::run(spec, streams, theirs, line);
+            kernel_process::run(spec, &namespaces, streams, theirs, line);
         }
     };
     if namespaces.contains(&Namespace::User) {
@@ -61,11 +56,15 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         reaped: None,
         porter,
         audit,
+        layers: Vec::new(),
         connections: Vec::new(),
         lists_changes: spec.lists_changes,
     };
     match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
-        Some(News::Started) => Ok(Box::new(handle)),
+        Some(News::Started(layers)) => {
+            handle.layers = layers;
+            Ok(Box::new(handle))
+        }
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
         Some(_) | None => Err(StartError::KernelDied(handle.obituary())),
     }
@@ -126,6 +125,10 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
                 cause: io::Error::new(cause.kind(), format!("{step}: {cause}")),
             }
         }
+        Refusal::Layer(report) => StartError::LayerUnavailable {
+            layer: report.layer,
+            reason: report.reason_against().unwrap_or_default().to_owned(),
+        },
     }
 }
 
@@ -140,6 +143,7 @@ struct Handle {
     audit: Option<File>,
     connections: Vec<ConnectionRecord>,
     lists_changes: bool,
+    layers: Vec<LayerReport>,
 }
 
 impl Handle {
@@ -150,6 +154,7 @@ impl Handle {
         }
         let words = match waitpid(Some(self.pid), WaitOptions::empty()) {
             Ok(Some((_, status))) => match (status.terminating_signal(), status.exit_status()) {
+                (Some(SIGSYS), _) => "it made a host call that its own filter forbids".to_owned(),
                 (Some(signal), _) => format!("killed by signal {signal}"),
                 (None, Some(code)) => format!("exit code {code}"),
                 (None, None) => "unknown status".to_owned(),
@@ -179,12 +184,20 @@ impl Sandbox for Handle {
                     self.connections.extend(seen.unwrap_or_default());
                     let changes = self.lists_changes.then_some(changes);
                     let (end, usage) = (end(ending), usage(&used));
-                    return Ok(ExitReport { end, usage, changes, not_copied, activity });
+                    let containment = std::mem::take(&mut self.layers);
+                    return Ok(ExitReport {
+                        end,
+                        usage,
+                        changes,
+                        not_copied,
+                        activity,
+                        containment,
+                    });
                 }
                 Some(News::Changes(some)) => changes.extend(some),
                 Some(News::NotCopied(failed)) => not_copied = failed,
                 Some(News::Activity(seen)) => activity = Some(seen),
-                Some(News::Started | News::Refused(_)) => {}
+                Some(News::Started(_) | News::Refused(_)) => {}
                 None => return Err(WaitError::KernelDied(self.obituary())),
             }
         }

@@ -6,40 +6,11 @@
 //! that a rule does not allow give `EPERM`.
 
 use channel_abi::layout::{DOORBELL_FD, FIRST_PASSED_FD, SHIM_BASE, SHIM_IMAGE_END, SOCKET_FD};
+use host_sys::seccomp::{
+    self, ADDRESS_HIGH, ADDRESS_LOW, ALWAYS, ARCHITECTURE, Instruction, JUMP_IF_AT_LEAST,
+    JUMP_IF_EQUAL, REFUSE, Rule, TRAP, Test, X86_64, end, load, skip_if,
+};
 
-/// One test of one argument. The upper half of an argument that is tested must be zero, unless
-/// the test says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
-    /// The argument has this value.
-    Is(u8, u32),
-    /// The low half of the argument is at least this, as an unsigned number; the upper half is not
-    /// looked at, because the host takes descriptors as 32 bits.
-    FromOn(u8, u32),
-    /// The argument is at most this.
-    AtMost(u8, u32),
-    /// None of these bits is set in the low half.
-    Without(u8, u32),
-    /// The argument is one of these.
-    OneOf(u8, &'static [u32]),
-    /// The argument, with these bits cleared, is one of these.
-    MaskedOneOf(u8, u32, &'static [u32]),
-}
-
-/// One system call that the host does for guest processes.
-#[derive(Clone, Copy, Debug)]
-pub struct Rule {
-    /// The number.
-    pub number: u32,
-    /// The name.
-    pub name: &'static str,
-    /// The call is allowed if all tests of one of these lists hold.
-    pub any_of: &'static [&'static [Test]],
-    /// Why the shim needs it, and why it is harmless.
-    pub reason: &'static str,
-}
-
-const ALWAYS: &[&[Test]] = &[&[]];
 const SOCKET: u32 = SOCKET_FD.cast_unsigned();
 const DOORBELL: u32 = DOORBELL_FD.cast_unsigned();
 const PASSED: u32 = FIRST_PASSED_FD.cast_unsigned();
@@ -187,57 +158,6 @@ pub const RULES: &[Rule] = &[
     Rule { number: 231, name: "exit_group", any_of: ALWAYS, reason: "the end of a process" },
 ];
 
-/// One instruction of classic BPF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instruction {
-    code: u16,
-    if_true: u8,
-    if_false: u8,
-    operand: u32,
-}
-
-impl Instruction {
-    /// `struct sock_filter`.
-    pub fn to_bytes(self) -> [u8; 8] {
-        let [a, b] = self.code.to_le_bytes();
-        let [e, f, g, h] = self.operand.to_le_bytes();
-        [a, b, self.if_true, self.if_false, e, f, g, h]
-    }
-}
-
-const LOAD: u16 = 0x20;
-const AND: u16 = 0x54;
-const JUMP_IF_EQUAL: u16 = 0x15;
-const JUMP_IF_GREATER: u16 = 0x25;
-const JUMP_IF_AT_LEAST: u16 = 0x35;
-const JUMP_IF_ANY_BIT: u16 = 0x45;
-const JUMP: u16 = 0x05;
-const RETURN: u16 = 0x06;
-
-const ALLOW: u32 = 0x7fff_0000;
-const TRAP: u32 = 0x0003_0000;
-const REFUSE: u32 = 0x0005_0000 | 1; // EPERM
-const KILL_PROCESS: u32 = 0x8000_0000;
-
-const NUMBER: u32 = 0;
-const ARCHITECTURE: u32 = 4;
-const ADDRESS_LOW: u32 = 8;
-const ADDRESS_HIGH: u32 = 12;
-const FIRST_ARGUMENT: u32 = 16;
-const X86_64: u32 = 0xc000_003e;
-
-fn load(from: u32) -> Instruction {
-    Instruction { code: LOAD, if_true: 0, if_false: 0, operand: from }
-}
-
-fn end(how: u32) -> Instruction {
-    Instruction { code: RETURN, if_true: 0, if_false: 0, operand: how }
-}
-
-fn skip_if(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instruction {
-    Instruction { code, if_true, if_false, operand }
-}
-
 /// The filter as the host takes it.
 pub fn assemble(rules: &[Rule]) -> Vec<Instruction> {
     let high = u32::try_from(SHIM_BASE >> 32).unwrap_or(0);
@@ -253,101 +173,9 @@ pub fn assemble(rules: &[Rule]) -> Vec<Instruction> {
         load(ADDRESS_LOW),
         skip_if(JUMP_IF_AT_LEAST, end_low, 0, 1),
         end(TRAP),
-        load(NUMBER),
     ];
-    for rule in rules {
-        let body = rule_body(rule);
-        // Rules are short; a longer one is a mistake that the unit test shows.
-        let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        program.push(skip_if(JUMP_IF_EQUAL, rule.number, 1, 0));
-        program.push(Instruction { code: JUMP, if_true: 0, if_false: 0, operand: length });
-        program.extend(body);
-    }
-    program.push(end(KILL_PROCESS));
+    program.extend(seccomp::assemble(rules, REFUSE));
     program
-}
-
-/// The alternatives of a rule, each ending in "allow" and falling through to the next one.
-fn rule_body(rule: &Rule) -> Vec<Instruction> {
-    let mut body = Vec::new();
-    for alternative in rule.any_of {
-        let tests: Vec<Vec<Instruction>> = alternative.iter().map(test_body).collect();
-        let length: usize = tests.iter().map(Vec::len).sum();
-        let mut behind = length;
-        for test in tests {
-            behind -= test.len();
-            body.extend(resolve(test, behind + 1));
-        }
-        body.push(end(ALLOW));
-    }
-    body.push(end(REFUSE));
-    body
-}
-
-/// Stands for "the test failed" until it is known how far that is.
-const FAIL: u8 = u8::MAX;
-
-/// Instructions that fall through if the test holds, and jump to `FAIL` if it does not.
-fn test_body(test: &Test) -> Vec<Instruction> {
-    let low = |argument: u8| load(FIRST_ARGUMENT + 8 * u32::from(argument));
-    let high_is_zero = |argument: u8| {
-        [load(FIRST_ARGUMENT + 4 + 8 * u32::from(argument)), skip_if(JUMP_IF_EQUAL, 0, 0, FAIL)]
-    };
-    let mut body = Vec::new();
-    match *test {
-        Test::Is(argument, value) => {
-            body.extend(high_is_zero(argument));
-            body.extend([low(argument), skip_if(JUMP_IF_EQUAL, value, 0, FAIL)]);
-        }
-        Test::FromOn(argument, least) => {
-            body.extend([low(argument), skip_if(JUMP_IF_AT_LEAST, least, 0, FAIL)]);
-        }
-        Test::AtMost(argument, most) => {
-            body.extend(high_is_zero(argument));
-            body.extend([low(argument), skip_if(JUMP_IF_GREATER, most, FAIL, 0)]);
-        }
-        Test::Without(argument, bits) => {
-            body.extend([low(argument), skip_if(JUMP_IF_ANY_BIT, bits, FAIL, 0)]);
-        }
-        Test::OneOf(argument, values) => {
-            body.extend(high_is_zero(argument));
-            body.push(low(argument));
-            body.extend(one_of(values));
-        }
-        Test::MaskedOneOf(argument, clear, values) => {
-            body.push(low(argument));
-            body.push(Instruction { code: AND, if_true: 0, if_false: 0, operand: !clear });
-            body.extend(one_of(values));
-        }
-    }
-    body
-}
-
-fn one_of(values: &[u32]) -> Vec<Instruction> {
-    let n = values.len();
-    values
-        .iter()
-        .enumerate()
-        .map(|(index, &value)| {
-            let to_end = u8::try_from(n - index - 1).unwrap_or(FAIL);
-            skip_if(JUMP_IF_EQUAL, value, to_end, if index + 1 == n { FAIL } else { 0 })
-        })
-        .collect()
-}
-
-/// Replaces `FAIL` by the distance to what follows the alternative: the rest of this test,
-/// `behind` more instructions.
-fn resolve(mut test: Vec<Instruction>, behind: usize) -> Vec<Instruction> {
-    let length = test.len();
-    for (index, instruction) in test.iter_mut().enumerate() {
-        let distance = u8::try_from(length - index - 1 + behind).unwrap_or(FAIL);
-        for target in [&mut instruction.if_true, &mut instruction.if_false] {
-            if *target == FAIL {
-                *target = distance;
-            }
-        }
-    }
-    test
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 #![expect(unsafe_code, reason = "copies memory of another process")]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
 use host_sys::OuterPid;
 use rustix::io::Errno;
@@ -23,9 +25,17 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub struct HostProcess {
     socket: OwnedFd,
+    claims: Rc<Claims>,
     pid: Cell<Option<Pid>>,
     outer_pid: Cell<Option<OuterPid>>,
+    is_gone: Cell<bool>,
 }
+
+/// Which processes have said hello and have not been collected. Each may be one host process only:
+/// a guest that says hello in place of another would otherwise have its number remembered after it
+/// ended, when the host gives the number to somebody else.
+#[derive(Debug, Default)]
+pub struct Claims(RefCell<HashSet<Pid>>);
 
 /// Makes the two ends of a socket to a shim: ours, which learns who writes, and theirs.
 pub fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
@@ -57,8 +67,9 @@ pub fn send(socket: BorrowedFd<'_>, words: [u64; 2], fds: &[BorrowedFd<'_>]) -> 
 
 impl HostProcess {
     /// The process at the other end of this socket. It says hello when it starts.
-    pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, pid: Cell::new(None), outer_pid: Cell::new(None) }
+    pub fn new(socket: OwnedFd, claims: &Rc<Claims>) -> Self {
+        let (pid, outer_pid) = (Cell::new(None), Cell::new(None));
+        Self { socket, claims: Rc::clone(claims), pid, outer_pid, is_gone: Cell::new(false) }
     }
 
     /// Sends two words and descriptors to its shim.
@@ -69,10 +80,22 @@ impl HostProcess {
     /// The host process id; `None` until the process has started. It is our child and has not been
     /// reaped, so the number is its own.
     pub fn pid(&self) -> Option<Pid> {
-        if self.pid.get().is_none() {
-            self.pid.set(self.read_hello());
+        while self.pid.get().is_none() && !self.is_gone.get() {
+            let pid = self.read_hello()?;
+            if self.claims.0.borrow_mut().insert(pid) {
+                self.pid.set(Some(pid));
+            }
         }
         self.pid.get()
+    }
+
+    /// The process has been collected: its number may be somebody else's from now on.
+    pub fn forget(&self) {
+        self.is_gone.set(true);
+        self.outer_pid.set(None);
+        if let Some(pid) = self.pid.take() {
+            self.claims.0.borrow_mut().remove(&pid);
+        }
     }
 
     /// The host puts the sender's process id on every message that arrives here.

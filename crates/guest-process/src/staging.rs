@@ -6,8 +6,8 @@ use channel_abi::layout::{FILTER_OFFSET, STAGING_SIZE};
 use channel_abi::staging::{CALLS, Entry};
 use rustix::io::Errno;
 
-use crate::filter::Instruction;
 use crate::shared::SharedMemory;
+use host_sys::seccomp::Instruction;
 
 /// The staging table of one sandbox, with the guests' filter behind it.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "forks and executes a program with chosen descriptors")]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
 use channel_abi::layout::{DOORBELL_FD, SOCKET_FD};
 use rustix::fs::MemfdFlags;
@@ -10,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::bell::SharedBell;
 use crate::channel::Channel;
-use crate::host_process::{HostProcess, send, socket_pair};
+use crate::host_process::{Claims, HostProcess, send, socket_pair};
 use crate::shim;
 use crate::staging::StagingTable;
 
@@ -18,6 +19,7 @@ use crate::staging::StagingTable;
 #[derive(Debug)]
 pub struct Zygote {
     socket: OwnedFd,
+    claims: Rc<Claims>,
 }
 
 impl Zygote {
@@ -43,14 +45,19 @@ impl Zygote {
         }
         let length = table.filter_length() as u64;
         send(ours.as_fd(), [length, 0], &[bell.file(), table.file()])?;
-        Ok(Self { socket: ours })
+        Ok(Self { socket: ours, claims: Rc::default() })
     }
 
     /// Orders a host process that talks through `channel`. It waits for a program.
     pub fn spawn(&self, channel: &Channel) -> Result<HostProcess, Errno> {
         let (ours, theirs) = socket_pair()?;
         send(self.socket.as_fd(), [0, 0], &[channel.file(), theirs.as_fd()])?;
-        Ok(HostProcess::new(ours))
+        Ok(self.host_process(ours))
+    }
+
+    /// The host process at the other end of this socket.
+    pub fn host_process(&self, socket: OwnedFd) -> HostProcess {
+        HostProcess::new(socket, &self.claims)
     }
 }
 

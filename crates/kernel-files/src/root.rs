@@ -1,6 +1,7 @@
 //! The tree that a sandbox starts with.
 
 mod etc;
+mod host_places;
 mod layers;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::special::SpecialFiles;
 use crate::tarfs::TarError;
 use crate::tmpfs::{Limits, Tmpfs};
 use crate::walk::{LastLink, lookup};
+pub use host_places::{HostPlace, host_places};
 
 /// Why the tree cannot be made.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! What a backend can promise on this host.
 
 use sandbox_spec::ContainmentLayer;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a layer holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state", content = "reason")]
 pub enum LayerState {
     /// In force for every sandbox of this backend.
@@ -16,13 +16,23 @@ pub enum LayerState {
 }
 
 /// One layer and its state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerReport {
     /// The layer.
     pub layer: ContainmentLayer,
     /// Whether it holds.
     #[serde(flatten)]
     pub state: LayerState,
+}
+
+impl LayerReport {
+    /// Why the layer does not hold; `None` if it does.
+    pub fn reason_against(&self) -> Option<&str> {
+        match &self.state {
+            LayerState::InForce => None,
+            LayerState::Unavailable(reason) | LayerState::Unused(reason) => Some(reason),
+        }
+    }
 }
 
 /// What a backend can promise on this host.
@@ -40,17 +50,6 @@ impl CapabilityReport {
     /// Whether a sandbox can be started.
     pub fn is_usable(&self) -> bool {
         self.obstacles.is_empty()
-    }
-
-    /// Why this layer does not hold; `None` if it does.
-    pub fn reason_against(&self, layer: ContainmentLayer) -> Option<String> {
-        match self.layers.iter().find(|it| it.layer == layer).map(|it| &it.state) {
-            Some(LayerState::InForce) => None,
-            Some(LayerState::Unavailable(reason) | LayerState::Unused(reason)) => {
-                Some(reason.clone())
-            }
-            None => Some("this backend does not know it".to_owned()),
-        }
     }
 
     /// Whether this layer is in force.

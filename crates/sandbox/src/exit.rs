@@ -6,6 +6,7 @@ use std::time::Duration;
 use sandbox_spec::{Activity, Change, os_text};
 use serde::{Deserialize, Serialize};
 
+use crate::LayerReport;
 /// How the guest's first process ended, and with it the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "end")]
@@ -85,6 +86,8 @@ pub struct ExitReport {
     /// What it did, if that was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<Box<Activity>>,
+    /// What held it: every layer, each once.
+    pub containment: Vec<LayerReport>,
 }
 
 /// Something that should have been copied to the host.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use channel_abi::image::{Image as AbiImage, MAX_FILES, MAX_INLINE_STACK, NO_FILE, Segment};
 use channel_abi::layout::MAX_SPACES;
-use guest_process::{Channel, HostProcess};
+use guest_process::Channel;
 use host_sys::{errno_of, rustix};
 use kernel_core::timers;
 use kernel_tasks::machine::Image;
@@ -99,7 +99,9 @@ impl Engine {
         let fork = u64::MAX; // the shim's FORK_MESSAGE
         let fds = [channel.file(), theirs.as_fd()];
         parent.host.send([message, fork], &fds).map_err(errno_of)?;
-        let space = self.keep(number, Space::new(number, channel, HostProcess::new(ours)));
+        let host = self.zygote.borrow().as_ref().map(|zygote| zygote.host_process(ours));
+        let host = host.ok_or(Errno::EAGAIN)?;
+        let space = self.keep(number, Space::new(number, channel, host));
         // The copy has the same descriptors, so the same files in its cache.
         self.wants_spare.set(true);
         *space.file_cache.borrow_mut() = *parent.file_cache.borrow();
@@ -203,6 +205,7 @@ impl Engine {
 
     fn recycle(&self, space: &Space) {
         self.wake_on_behalf_of(space);
+        space.host.forget();
         if let Some(entry) = self.spaces.borrow_mut().get_mut(space.number) {
             *entry = None;
         }

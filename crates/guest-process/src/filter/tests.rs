@@ -1,6 +1,9 @@
 //! Runs the assembled filter on made-up calls.
 
 use super::*;
+use host_sys::seccomp::{
+    ALLOW, AND, JUMP, JUMP_IF_ANY_BIT, JUMP_IF_GREATER, KILL_PROCESS, LOAD, RETURN,
+};
 
 /// What the host tells a filter about a call.
 struct Call {
@@ -131,4 +134,10 @@ fn each_rule_has_a_reason_and_a_number_of_its_own() {
 fn the_filter_fits_behind_the_staging_table() {
     use channel_abi::layout::{FILTER_OFFSET, STAGING_SIZE};
     assert!(assemble(RULES).len() * 8 <= STAGING_SIZE - FILTER_OFFSET);
+}
+
+#[test]
+fn the_built_filter_knows_the_numbers_of_the_rules_and_no_other() {
+    let expected: Vec<u32> = RULES.iter().map(|rule| rule.number).collect();
+    assert_eq!(seccomp::numbers(&assemble(RULES)), expected);
 }

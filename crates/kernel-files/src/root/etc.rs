@@ -1,6 +1,7 @@
 //! `/etc`: what is shown of the host's, and what is made up.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
@@ -94,6 +95,17 @@ fn is_shown(name: &str) -> bool {
     })
 }
 
+/// What of `/etc/ssl` is shown: not the keys.
+const SHOWN_OF_SSL: [&str; 3] = ["certs", "openssl.cnf", "cert.pem"];
+
+/// The names in `etc` that guests see, as paths relative to it.
+pub fn shown_names(etc: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
+    let shown = entries.map(|entry| entry.file_name());
+    let shown = shown.filter(|name| name.to_str().is_some_and(is_shown)).map(PathBuf::from);
+    shown.chain(SHOWN_OF_SSL.iter().map(|name| Path::new("ssl").join(name))).collect()
+}
+
 /// The part of the host's `/etc` that guests see.
 pub fn shown(host_etc: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn Inode>> {
     let names = host_etc.directory().ok_or(Errno::ENOTDIR)?;
@@ -121,9 +133,9 @@ pub fn shown(host_etc: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn
 fn without_private(ssl: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn Inode>> {
     let names = ssl.directory().ok_or(Errno::ENOTDIR)?;
     let mut folder = StaticDirectory::new(device, 5, 0o755);
-    for name in [&b"certs"[..], b"openssl.cnf", b"cert.pem"] {
-        if let Ok(inode) = names.lookup(name) {
-            folder.add(name, inode);
+    for name in SHOWN_OF_SSL {
+        if let Ok(inode) = names.lookup(name.as_bytes()) {
+            folder.add(name.as_bytes(), inode);
         }
     }
     Ok(Rc::new(folder))

@@ -16,7 +16,7 @@ use crate::tarfs::TarFs;
 use crate::tmpfs::{Limits, Tmpfs};
 
 /// What of the host's root is shown. Not its homes, its keys, its logs and its data.
-const SYSTEM_FOLDERS: [&str; 9] =
+pub const SYSTEM_FOLDERS: [&str; 9] =
     ["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "nix"];
 
 /// The overlay that `spec` describes.

@@ -1,6 +1,7 @@
 //! What a thread hands on to the threads that it makes.
 
 use std::num::NonZero;
+use std::sync::OnceLock;
 
 use linux_abi::tasks::sched;
 
@@ -29,7 +30,9 @@ pub struct CpuSet(pub Vec<u64>);
 impl CpuSet {
     /// The processors that exist for guests.
     pub fn all() -> Self {
-        let n = std::thread::available_parallelism().map_or(1, NonZero::get);
+        // Asked once: later the host's answer may be out of the kernel process's reach.
+        static COUNT: OnceLock<usize> = OnceLock::new();
+        let n = *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
         let mut words = vec![0; n.div_ceil(64)];
         for cpu in 0..n {
             if let Some(word) = words.get_mut(cpu / 64) {
