@@ -102,11 +102,10 @@ fn output_budget(
     let (kernel, because) = (Rc::downgrade(kernel), Rc::clone(because));
     let end = move || {
         let Some(kernel) = kernel.upgrade() else { return };
-        let (timers, because) = (Rc::clone(&kernel), Rc::clone(&because));
-        timers.timers.at(timers::now(), move || {
-            because.set(Some(Ending::OutputExceeded));
-            kernel.kill_all();
-        });
+        // Said at once: the guest may end by itself before the next timer.
+        because.set(Some(Ending::OutputExceeded));
+        let timers = Rc::clone(&kernel);
+        timers.timers.at(timers::now(), move || kernel.kill_all());
     };
     Some(OutputBudget::new(spec.limits.output?.0, end))
 }
