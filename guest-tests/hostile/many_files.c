@@ -1,0 +1,33 @@
+/* 100,000 open files in several processes. run: --timeout 60s --files 100000 */
+#include "hostile.h"
+
+#include <sys/resource.h>
+
+static void open_many(uint64_t kind)
+{
+	struct rlimit limit;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	int count = 0, fds[2];
+	for (;; count++) {
+		int fd = kind == 0 ? dup(1) : kind == 1 ? open("/etc/passwd", O_RDONLY) : kind == 2 ? pipe(fds) : (int)syscall(SYS_memfd_create, "x", 0);
+		if (fd < 0)
+			break;
+	}
+	printf("kind %lu: %d until errno %d\n", kind, count, errno);
+	fflush(stdout);
+	if (errno != EMFILE && errno != ENFILE && errno != ENOMEM)
+		puts("another error than Linux gives");
+}
+
+int main(void)
+{
+	for (uint64_t kind = 0; kind < 4; kind++)
+		in_child(open_many, kind, 25);
+	int fd = open("/etc/passwd", O_RDONLY);
+	if (fd < 0)
+		escaped("nothing can be opened afterwards");
+	puts("held");
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* Takes memory until it is ended: anonymous, shared, in files, by children. run: --timeout 60s --memory 256M --disk 64M */
+#include "hostile.h"
+
+static void anonymous(uint64_t flags)
+{
+	for (;;) {
+		char *at = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, (int)flags | MAP_ANONYMOUS, -1, 0);
+		if (at == MAP_FAILED)
+			_exit(0);
+		memset(at, 1, 16 << 20);
+	}
+}
+
+static void in_file(uint64_t unused)
+{
+	(void)unused;
+	static char block[1 << 20];
+	memset(block, 1, sizeof block);
+	int fd = open("/tmp/bomb", O_CREAT | O_WRONLY, 0600);
+	long total = 0, n;
+	while ((n = write(fd, block, sizeof block)) > 0)
+		total += n;
+	printf("%ld MiB until errno %d\n", total >> 20, errno);
+	fflush(stdout);
+	if (total > 80 << 20)
+		escaped("more on the disk than allowed");
+	unlink("/tmp/bomb");
+}
+
+static void in_pipes(uint64_t unused)
+{
+	(void)unused;
+	static char block[1 << 16];
+	for (int n = 0; n < 500; n++) {
+		int fds[2];
+		if (pipe2(fds, O_NONBLOCK))
+			break;
+		fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
+		while (write(fds[1], block, sizeof block) > 0)
+			;
+	}
+}
+
+int main(void)
+{
+	in_child(in_file, 0, 20);
+	in_child(in_pipes, 0, 10);
+	in_child(anonymous, MAP_PRIVATE, 20);
+	in_child(anonymous, MAP_SHARED, 20);
+	puts("held");
+	return 0;
+}
