@@ -1,8 +1,10 @@
 //! The host's side of one guest thread.
 
+mod memory;
+
 use std::cell::Cell;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -401,125 +403,6 @@ fn is_free(space: &Space, index: usize) -> bool {
                 && space.channel.slot(index).state.load(SeqCst) == state::IDLE
         }
     }
-}
-
-impl UserMemory for GuestMachine {
-    fn read_some(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
-        if self.is_calling() {
-            for piece in self.seat.pieces.get() {
-                if let Some(offset) = inside(address, buffer.len(), piece.address, piece.length)
-                    && piece.is_input
-                    && self.place.space.channel.read_data(
-                        self.place.index,
-                        piece.offset + offset,
-                        buffer,
-                    )
-                {
-                    return Ok(buffer.len());
-                }
-            }
-        }
-        self.place.space.host.read_memory(address, buffer).map_err(|_| Errno::EFAULT)
-    }
-
-    fn read_string_part(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
-        if self.is_calling() {
-            for piece in self.seat.pieces.get() {
-                let Some(offset) = inside(address, 1, piece.address, piece.length) else {
-                    continue;
-                };
-                let n = buffer.len().min(piece.length - offset);
-                let Some(part) = buffer.get_mut(..n) else { continue };
-                if piece.is_input
-                    && self.place.space.channel.read_data(
-                        self.place.index,
-                        piece.offset + offset,
-                        part,
-                    )
-                    && part.contains(&0)
-                {
-                    return Ok(n);
-                }
-            }
-        }
-        self.read_some(address, buffer)
-    }
-
-    fn write_some(&self, address: u64, bytes: &[u8]) -> SysResult<usize> {
-        if self.is_calling()
-            && self
-                .write_staged(address, bytes.len(), |offset| {
-                    self.place
-                        .space
-                        .channel
-                        .write_data(self.place.index, offset, bytes)
-                        .then_some(bytes.len())
-                })
-                .is_some()
-        {
-            return Ok(bytes.len());
-        }
-        self.place.space.host.write_memory(address, bytes).map_err(|_| Errno::EFAULT)
-    }
-
-    fn write_from_host(
-        &self,
-        address: u64,
-        file: BorrowedFd<'_>,
-        offset: Option<u64>,
-        max: usize,
-    ) -> Option<SysResult<usize>> {
-        if !self.is_calling() {
-            return None;
-        }
-        let mut failure = None;
-        let channel = &self.place.space.channel;
-        let n = self.write_staged(address, max, |at| {
-            match channel.read_file(self.place.index, at, max, file, offset) {
-                Ok(n) => Some(n),
-                Err(errno) => {
-                    failure = Some(errno_of(errno));
-                    Some(0)
-                }
-            }
-        })?;
-        Some(failure.map_or(Ok(n), Err))
-    }
-}
-
-impl GuestMachine {
-    /// Lets `put` write to the staged piece that holds this range, if there is one, and notes how
-    /// much of the piece goes back to the guest.
-    fn write_staged(
-        &self,
-        address: u64,
-        length: usize,
-        put: impl FnOnce(usize) -> Option<usize>,
-    ) -> Option<usize> {
-        let mut reply = self.seat.reply.get();
-        let pieces = self.seat.pieces.get();
-        for (piece, out) in pieces.iter().zip(&mut reply.out_lengths) {
-            let Some(offset) = inside(address, length, piece.address, piece.length) else {
-                continue;
-            };
-            // What lies between would go to the guest as well: leave that to the host.
-            if !piece.is_output || offset > usize::from(*out) && !piece.is_input {
-                continue;
-            }
-            let n = put(piece.offset + offset)?;
-            let end = u16::try_from(offset + n).unwrap_or(u16::MAX);
-            *out = (*out).max(end);
-            self.seat.reply.set(reply);
-            return Some(n);
-        }
-        None
-    }
-}
-
-/// Where a range starts inside a piece, if it lies inside.
-fn inside(address: u64, length: usize, piece: u64, piece_length: usize) -> Option<usize> {
-    let offset = usize::try_from(address.checked_sub(piece)?).ok()?;
-    (piece_length != 0 && offset.checked_add(length)? <= piece_length).then_some(offset)
 }
 
 /// How a guest process ended whose host process ended by itself.

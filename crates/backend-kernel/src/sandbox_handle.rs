@@ -40,7 +40,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         Forked::Child => {
             drop(ours);
             close_what_is_not_ours(&streams, &theirs, line.as_ref());
-            kernel_process::run(spec, &namespaces, streams, theirs, line);
+            kernel_process::run(spec, namespaces, streams, theirs, line);
         }
     };
     if namespaces.contains(&Namespace::User) {

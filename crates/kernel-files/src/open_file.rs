@@ -1,5 +1,7 @@
 //! Open files: what a descriptor names.
 
+mod path_only;
+
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
@@ -18,6 +20,8 @@ use crate::locks;
 use crate::metadata::{AttributeChange, FileKind, Metadata};
 use crate::mount::Location;
 use crate::notify::{self, Event};
+
+pub use path_only::PathOnly;
 
 /// An `ioctl` on its way to a file.
 pub struct Ioctl<'a> {
@@ -460,35 +464,6 @@ impl OpenFile {
     /// writes at its end and sets the position.
     pub fn write(&self, source: &mut dyn Source) -> SysResult<usize> {
         self.ops.write_next(self, source)
-    }
-}
-
-/// A file that was opened with `O_PATH`: a place, and no access to what is there.
-pub struct PathOnly;
-
-impl FileOps for PathOnly {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn read(&self, _file: &OpenFile, _sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {
-        Err(Errno::EBADF)
-    }
-
-    fn write(&self, _: &OpenFile, _source: &mut dyn Source, _offset: u64) -> SysResult<usize> {
-        Err(Errno::EBADF)
-    }
-
-    fn ioctl(&self, _file: &OpenFile, _ioctl: &Ioctl<'_>) -> SysResult<u64> {
-        Err(Errno::EBADF)
-    }
-
-    fn map(&self, _file: &OpenFile, _request: MapRequest) -> SysResult<MappedFile> {
-        Err(Errno::EBADF)
-    }
-
-    fn poll(&self, _file: &OpenFile) -> PollEvents {
-        PollEvents::NVAL
     }
 }
 
