@@ -10,9 +10,12 @@ mod ci;
 mod command;
 mod cpython;
 mod docs;
+mod faults;
 mod guest_tests;
+mod hostile;
 mod picture;
 mod programs;
+mod residue;
 mod setup;
 mod skills;
 mod stress;
@@ -42,6 +45,10 @@ enum Command {
     Docs,
     /// Measure the sandbox against native, and others
     Bench(bench::Options),
+    /// Kill processes of sandboxes at random moments, and look for what is left
+    Faults(faults::Options),
+    /// Run guests that attack, beside another sandbox
+    Hostile(hostile::Options),
     /// Run the guest tests natively and inside, and compare
     GuestTests(guest_tests::Options),
     /// Run CPython's own tests natively and inside, and compare
@@ -73,6 +80,8 @@ fn run(command: Command) -> Result<()> {
         Command::Check => check::run(),
         Command::Docs => docs::run(),
         Command::Bench(options) => bench::run(&options),
+        Command::Faults(options) => faults::run(&options),
+        Command::Hostile(options) => hostile::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Cpython(options) => cpython::run(&options),
         Command::Programs(options) => programs::run(&options),

@@ -1,0 +1,116 @@
+//! What a sandbox may leave behind, and how to see that it did not.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How long the host may take to end processes, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A `belljar` in a process group of its own, to which everything that it starts belongs: guests
+/// cannot leave it.
+pub struct Tracked {
+    /// The process.
+    pub child: Child,
+    group: u32,
+}
+
+/// A process of the host: its id and its parent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub id: u32,
+    /// Its parent.
+    pub parent: u32,
+}
+
+impl Tracked {
+    /// Starts it, with `folder` for its temporary files.
+    pub fn start(belljar: &Path, folder: &Path, arguments: &[String]) -> Result<Self> {
+        let mut command = Command::new(belljar);
+        command.arg("run").args(arguments).env("TMPDIR", folder).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().context("cannot start belljar")?;
+        let group = child.id();
+        Ok(Self { child, group })
+    }
+
+    /// Its processes that are alive, itself included.
+    pub fn processes(&self) -> Vec<Process> {
+        let ids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        ids.filter_map(|id: u32| {
+            let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            // The name is in parentheses and may contain anything.
+            let fields: Vec<_> = text.rsplit_once(')')?.1.split_whitespace().collect();
+            let (state, parent, group) = (fields.first()?, fields.get(1)?, fields.get(2)?);
+            let is_ours = group.parse() == Ok(self.group) && *state != "Z";
+            is_ours.then_some(Process { id, parent: parent.parse().ok()? })
+        })
+        .collect()
+    }
+
+    /// Waits for its end; `None` if it does not come in time, and it is ended by force.
+    pub fn wait(&mut self, limit: Duration) -> Result<Option<std::process::ExitStatus>> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() > deadline {
+                self.end();
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it by force.
+    pub fn end(&mut self) {
+        if let Some(group) = i32::try_from(self.group).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+
+    /// Fails if something of it is left: a process, or a file in `folder`.
+    pub fn check_nothing_left(&self, folder: &Path) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.processes().is_empty() {
+            if Instant::now() > deadline {
+                bail!("processes are left: {:?}", self.processes());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let left: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|it| it.path()).collect();
+        if !left.is_empty() {
+            bail!("temporary files are left: {left:?}");
+        }
+        for (file, what) in [("/proc/self/mountinfo", "mounts"), ("/proc/net/unix", "sockets")] {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            if text.lines().any(|line| line.contains(&*folder.to_string_lossy())) {
+                bail!("{what} are left");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end();
+        }
+    }
+}
+
+/// The names in `/dev/shm` that are ours.
+pub fn shared_memory() -> Vec<String> {
+    let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains("belljar")).collect()
+}
