@@ -44,7 +44,7 @@ pub fn draw(lines: &[Vec<Cell>]) -> String {
     let _ = writeln!(
         svg,
         "<g font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\" \
-         font-size=\"{FONT_SIZE}\" fill=\"{PLAIN}\" xml:space=\"preserve\">"
+         font-size=\"{FONT_SIZE}\" fill=\"{PLAIN}\">"
     );
     for (n, line) in lines.iter().enumerate() {
         let y = BAR_HEIGHT + MARGIN + n * LINE_HEIGHT + FONT_SIZE;
@@ -89,8 +89,10 @@ fn attributes(style: Style) -> String {
     text
 }
 
+/// Spaces are of the kind that no viewer takes together.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace(' ', "\u{a0}")
 }
 
 fn width_of(columns: usize) -> f64 {
