@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "clone")]
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
@@ -31,8 +32,7 @@ fn clone_flag(kind: Namespace) -> libc::c_int {
 /// in the copy would ever release. The copy is in new namespaces of these kinds, and the first
 /// process of a new pid namespace.
 pub fn fork_into(namespaces: &[Namespace]) -> io::Result<Forked> {
-    let n_threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
-    if n_threads != 1 {
+    if !is_alone() {
         return Err(io::Error::other("a process with several threads cannot be copied"));
     }
     let flags = namespaces.iter().fold(libc::SIGCHLD, |flags, kind| flags | clone_flag(*kind));
@@ -45,6 +45,22 @@ pub fn fork_into(namespaces: &[Namespace]) -> io::Result<Forked> {
             Pid::from_raw(pid).map(Forked::Parent).ok_or_else(io::Error::last_os_error)
         }
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether this is the only thread, now or soon: a thread that has been joined may take the host a
+/// moment more to end.
+fn is_alone() -> bool {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count) == 1 {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
