@@ -22,8 +22,9 @@ const PASSED_ON: [&str; 8] = [
 /// which the keys to private registries are: npm does not print those.
 pub fn npm_source(config: &str, files: &str, host_env: &BTreeMap<String, String>) -> Source {
     let mut source = Source::default();
+    // Files that are not there: npm refuses to load one file twice, even an empty one.
     for file in ["userconfig", "globalconfig"] {
-        source.env.insert(format!("npm_config_{file}"), "/dev/null".to_owned());
+        source.env.insert(format!("npm_config_{file}"), format!("/nonexistent/{file}"));
     }
     let Ok(Value::Object(options)) = serde_json::from_str::<Value>(config) else { return source };
     for (name, value) in &options {
