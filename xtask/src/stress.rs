@@ -17,7 +17,7 @@ const CLASSES: &str = "pipe,network,interrupt,io";
 
 /// What is left out, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
-    ("aiol", "asynchronous I/O is not written yet"),
+    ("aiol", "not tried since asynchronous I/O was written"),
     ("sigpipe", "clones processes that share memory, which is refused"),
     ("vm-segv", "waits for ever where ptrace is refused"),
 ];

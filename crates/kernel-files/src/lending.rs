@@ -82,9 +82,12 @@ pub(crate) struct Use {
 impl Use {
     /// `n` bytes were moved by the kernel.
     pub(crate) fn count(&self, n: usize) {
-        // At the end of a file there is nothing more to come.
-        let more = if n == 0 { 0 } else { 1 + u32::try_from(n / BYTES_OF_ONE).unwrap_or(WORTH) };
-        self.worth.set(if n == 0 { 0 } else { self.worth.get().saturating_add(more) });
+        if n == 0 {
+            self.worth.set(0); // at the end of a file there is nothing more to come
+            return;
+        }
+        let more = u32::try_from(n / BYTES_OF_ONE).unwrap_or(WORTH).saturating_add(1);
+        self.worth.set(self.worth.get().saturating_add(more));
     }
 
     /// Whether it is time to lend. Says so once, until it has been used as much again.
