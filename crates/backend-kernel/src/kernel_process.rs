@@ -210,10 +210,9 @@ impl Sandbox {
 
     fn serve(&self, starter: &UnixStream) -> News {
         let engine = &self.engine;
-        let quiet = WaitQueue::new();
         // None of these can fail for descriptors of their kinds.
-        let _doorbell = engine.host_events.watch(engine.doorbell.as_fd(), quiet.clone());
-        let _timer = engine.host_events.watch(engine.timer(), quiet.clone());
+        let _ = engine.set_alarms();
+        let quiet = WaitQueue::new();
         let _children = engine.host_events.watch(self.children.as_fd(), quiet.clone());
         let _orders = engine.host_events.watch(starter.as_fd(), quiet);
         let _ = starter.set_nonblocking(true);
@@ -221,9 +220,11 @@ impl Sandbox {
         self.watch.set();
         engine.serve_until(
             || self.kernel.first_status().is_some(),
-            || {
-                while self.children.read().is_ok() {}
-                self.obey(&mut orders);
+            |has_news| {
+                if has_news {
+                    while self.children.read().is_ok() {}
+                    self.obey(&mut orders);
+                }
                 self.watch.set();
             },
         );

@@ -81,6 +81,13 @@ pub struct Watch {
     host: OwnedFd,
 }
 
+impl Watch {
+    /// What events of this descriptor carry.
+    pub fn data(&self) -> u64 {
+        self.key as u64
+    }
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
         // Fails only if the descriptor is not in the set, which is what is wanted.

@@ -14,6 +14,7 @@ pub mod executor;
 pub mod host_events;
 pub mod io;
 pub mod memory;
+pub mod moment;
 pub mod supervisor;
 pub mod timers;
 pub mod user_buffers;

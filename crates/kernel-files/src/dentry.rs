@@ -9,9 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::{Rc, Weak};
 
+use kernel_core::moment::Moment;
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::{Caching, Inode};
+use crate::metadata::FileKind;
 
 /// How many dentries are remembered before unused ones are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
@@ -28,6 +30,8 @@ pub struct Dentry {
     n_mounts: Cell<u32>,
     /// The name is gone; the file may still be in use.
     is_unlinked: Cell<bool>,
+    /// When the file system last said that it is there.
+    seen: Cell<Moment>,
     /// Used since the sweep last came by.
     is_recent: Cell<bool>,
 }
@@ -68,6 +72,7 @@ impl Dentry {
             children: RefCell::default(),
             n_mounts: Cell::new(0),
             is_unlinked: Cell::new(false),
+            seen: Cell::new(Moment::now()),
             is_recent: Cell::new(true),
         })
     }
@@ -131,12 +136,15 @@ impl Dentry {
         let known = self.children.borrow().get(name).cloned();
         let caching = directory.caching();
         if let Some(known) = known {
-            if caching == Caching::Stable || known.is_mount_point() {
+            if known.is_mount_point() || known.can_be_believed(caching) {
                 known.is_recent.set(true);
                 return Ok(known);
             }
             match (directory.lookup(name), &known.inode) {
-                (Ok(now), Some(then)) if Rc::ptr_eq(&now, then) => return Ok(known),
+                (Ok(now), Some(then)) if Rc::ptr_eq(&now, then) => {
+                    known.seen.set(Moment::now());
+                    return Ok(known);
+                }
                 (Ok(now), _) => return Ok(self.adopt(name, Some(now))),
                 (Err(Errno::ENOENT), _) => {
                     self.forget(name);
@@ -152,6 +160,21 @@ impl Dentry {
             }
             Err(Errno::ENOENT) => Ok(Self::with(Rc::from(name), Some(Rc::clone(self)), None)),
             Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether this name need not be looked up again.
+    fn can_be_believed(&self, caching: Caching) -> bool {
+        match caching {
+            Caching::Stable => true,
+            Caching::Volatile => false,
+            Caching::Brief(nanos) => match &self.inode {
+                Some(inode) if inode.kind() == FileKind::Directory => {
+                    self.seen.get().is_within(nanos)
+                }
+                Some(_) => self.seen.get().is_now(),
+                None => false,
+            },
         }
     }
 

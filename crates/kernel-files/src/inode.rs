@@ -154,6 +154,8 @@ pub enum Caching {
     Stable,
     /// Names may come and go by themselves: every use asks again.
     Volatile,
+    /// The same, but a directory is believed to be where it was for so many nanoseconds.
+    Brief(u64),
 }
 
 /// A file that shall be made.

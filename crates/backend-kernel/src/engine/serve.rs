@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use channel_abi::request::{self, action, restart};
 use guest_process::Reply;
 use guest_process::channel::Piece;
+use kernel_core::moment;
 use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
@@ -24,6 +25,7 @@ impl Engine {
         }
         let Some(request) = place.space.channel.request(place.index) else { return false };
         let Some(thread) = seat.thread.borrow().clone() else { return false };
+        moment::pass();
         seat.is_busy.set(true);
         seat.using_file.set(None);
         seat.reply.set(Reply::default());
@@ -139,6 +141,7 @@ impl Engine {
             let Some(seat) = place.space.known_seat(place.index) else { continue };
             let answer = seat.answer.borrow_mut().take();
             if let Some(answer) = answer {
+                moment::pass();
                 let before = self.current.replace(Some(place.clone()));
                 self.run(&place, &seat, answer);
                 *self.current.borrow_mut() = before;

@@ -200,7 +200,6 @@ impl Engine {
                 self.died_by_itself(&space, status);
             }
         }
-        self.kill_overdue();
     }
 
     fn recycle(&self, space: &Space) {
@@ -233,9 +232,14 @@ impl Engine {
         }
     }
 
-    fn kill_overdue(&self) {
+    /// Ends the retired host processes that have had their time.
+    pub(super) fn kill_overdue(&self) {
+        let dying = self.dying.borrow();
+        if dying.is_empty() {
+            return;
+        }
         let now = timers::now();
-        for space in self.dying.borrow().iter() {
+        for space in dying.iter() {
             if space.kill_at.get().is_some_and(|at| at <= now) {
                 space.host.kill();
                 space.kill_at.set(None);

@@ -4,7 +4,7 @@
 //! sleeps, and tells guests how long to spin. How long depends on the number of CPUs and on
 //! whether somebody else wants them: see the table in the design.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -12,7 +12,10 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use channel_abi::sleep;
 use host_sys::rustix;
 use host_sys::{RunDelay, current_cpu, ticks};
+use kernel_core::host_events::Watch;
 use kernel_core::timers::{self, Instant};
+use kernel_core::wait::WaitQueue;
+use linux_abi::SysResult;
 use rustix::event::epoll;
 
 use super::{Engine, Place};
@@ -25,6 +28,10 @@ const SAMPLE_NANOS: u64 = 2_000_000;
 const BACK_OFF_NANOS: u64 = 100_000_000;
 /// More than one part in this many of a sample spent waiting means contention.
 const CONTENDED_PART: u64 = 25;
+
+/// A host that is not slept in is asked this often for what it has to tell.
+const ASK_NANOS: u64 = 2_000_000;
+const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long to poll and to spin, in ticks of the time stamp counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +50,7 @@ pub struct Policy {
     contended: Spins,
     now: Cell<Spins>,
     ticks_per_micro: u64,
+    ask_the_host_every: u64,
     delay: RunDelay,
     sampled_at: Cell<u64>,
     sampled_delay: Cell<u64>,
@@ -50,6 +58,8 @@ pub struct Policy {
     timer: rustix::fd::OwnedFd,
     timer_set_for: Cell<Option<Instant>>,
     scratch: RefCell<Vec<epoll::Event>>,
+    /// The doorbell and the timer, whose events say nothing but "get up".
+    alarms: OnceCell<[Watch; 2]>,
 }
 
 impl Policy {
@@ -77,6 +87,7 @@ impl Policy {
             contended,
             now: Cell::new(usual),
             ticks_per_micro: per_micro,
+            ask_the_host_every: ASK_NANOS / 1000 * per_micro,
             delay,
             sampled_at: Cell::new(ticks()),
             sampled_delay,
@@ -84,6 +95,7 @@ impl Policy {
             timer,
             timer_set_for: Cell::new(None),
             scratch: RefCell::new(Vec::with_capacity(32)),
+            alarms: OnceCell::new(),
         })
     }
 }
@@ -98,10 +110,20 @@ impl Engine {
         bell.spin_after_wake.store(unit(spins.after_wake), Relaxed);
     }
 
-    /// Serves guests until `is_over`. `after_sleep` looks after what the host may have said.
-    pub fn serve_until(&self, is_over: impl Fn() -> bool, mut after_sleep: impl FnMut()) {
+    /// Has a sleeping kernel get up for requests and timers.
+    pub fn set_alarms(&self) -> SysResult<()> {
+        let watch = |host| self.host_events.watch(host, WaitQueue::new());
+        let alarms = [watch(self.doorbell.as_fd())?, watch(self.policy.timer.as_fd())?];
+        // Set once; again would change nothing.
+        let _ = self.policy.alarms.set(alarms);
+        Ok(())
+    }
+
+    /// Serves guests until `is_over`. `after_sleep` is told whether the host has news.
+    pub fn serve_until(&self, is_over: impl Fn() -> bool, mut after_sleep: impl FnMut(bool)) {
         self.publish(self.policy.usual);
         let mut last_work = ticks();
+        let mut last_asked = last_work;
         loop {
             let mut worked = false;
             for _ in 0..16 {
@@ -124,9 +146,15 @@ impl Engine {
             }
             // When every guest thread waits here, nobody can ask: sleep at once.
             if !worked && (self.is_quiet() || now - last_work >= self.policy.now.get().kernel) {
-                self.sleep();
-                after_sleep();
+                let has_news = self.sleep();
+                self.hear(has_news, &mut after_sleep);
                 last_work = ticks();
+                last_asked = last_work;
+            } else if now - last_asked >= self.policy.ask_the_host_every {
+                // Guests that never pause must not keep others from what the host has for them.
+                last_asked = now;
+                let has_news = self.ask_the_host(Some(&ZERO));
+                self.hear(has_news, &mut after_sleep);
             }
             self.note_contention(now);
             let cpu = current_cpu() + 1;
@@ -134,6 +162,14 @@ impl Engine {
             if bell.kernel_cpu.load(Relaxed) != cpu {
                 bell.kernel_cpu.store(cpu, Relaxed);
             }
+        }
+    }
+
+    fn hear(&self, has_news: bool, after_sleep: &mut impl FnMut(bool)) {
+        after_sleep(has_news);
+        if has_news {
+            // After the signals of children have been taken: each is followed by a look.
+            self.reap();
         }
     }
 
@@ -216,27 +252,29 @@ impl Engine {
         self.serve(place); // it may have asked without ringing
     }
 
-    fn sleep(&self) {
+    /// Sleeps until something happens. Returns whether the host has news, other than that it is
+    /// time to get up.
+    fn sleep(&self) -> bool {
         let hot = std::mem::take(&mut *self.hot.borrow_mut());
         for place in &hot {
             self.cool(place);
         }
-        self.reap();
+        self.kill_overdue();
         // A failure shows when the next program starts.
         let _ = self.fill_pool();
         if self.executor.borrow().has_ready() {
-            return;
+            return false;
         }
         let bell = self.bell.get();
         bell.sleeping.store(sleep::IN_EPOLL, SeqCst);
-        if bell.groups.load(SeqCst) == 0 {
-            self.wait_for_host();
-        }
+        let has_news = bell.groups.load(SeqCst) == 0 && self.wait_for_host();
         bell.sleeping.store(sleep::AWAKE, SeqCst);
+        has_news
     }
 
-    /// Sleeps in the host's `epoll` until something happens or a timer is due.
-    fn wait_for_host(&self) {
+    /// Sleeps in the host's `epoll` until something happens or a timer is due. Returns whether
+    /// there was more than an alarm.
+    fn wait_for_host(&self) -> bool {
         let deadline = match (self.timers.next_deadline(), self.next_kill()) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -244,34 +282,40 @@ impl Engine {
         if self.policy.timer_set_for.get() != deadline {
             self.set_timer(deadline);
         }
+        self.ask_the_host(None)
+    }
+
+    /// Takes in what the host has to tell, waiting for it until the time is over. Returns whether
+    /// there was more than an alarm.
+    fn ask_the_host(&self, time: Option<&rustix::time::Timespec>) -> bool {
         let mut events = self.policy.scratch.borrow_mut();
         events.clear();
         let spare = rustix::buffer::spare_capacity(&mut events);
         // An interrupted wait is as good as one that ended.
-        let _ = epoll::wait(self.host_events.epoll(), spare, None);
+        let _ = epoll::wait(self.host_events.epoll(), spare, time);
+        let mut has_news = false;
         for event in events.iter() {
             // Copies: the structure is packed.
             let (data, flags) = (event.data, event.flags);
-            self.host_events.dispatch(data.u64(), flags.bits());
+            let is_alarm = |alarms: &[Watch; 2]| alarms.iter().any(|it| it.data() == data.u64());
+            if !self.policy.alarms.get().is_some_and(is_alarm) {
+                has_news = true;
+                self.host_events.dispatch(data.u64(), flags.bits());
+            }
         }
+        has_news
     }
 
     fn set_timer(&self, deadline: Option<Instant>) {
         self.policy.timer_set_for.set(deadline);
-        let zero = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        let value = deadline.map_or(zero, |at| {
+        let value = deadline.map_or(ZERO, |at| {
             // Zero would mean "never": a deadline in the past is one nanosecond after zero.
             let at = linux_abi::time::Timespec::from_nanos(at.0.max(1));
             rustix::time::Timespec { tv_sec: at.tv_sec, tv_nsec: at.tv_nsec }
         });
-        let timer = rustix::time::Itimerspec { it_interval: zero, it_value: value };
+        let timer = rustix::time::Itimerspec { it_interval: ZERO, it_value: value };
         let flags = rustix::time::TimerfdTimerFlags::ABSTIME;
         let _ = rustix::time::timerfd_settime(&self.policy.timer, flags, &timer);
-    }
-
-    /// The timer by which a sleeping kernel gets up, to be watched.
-    pub fn timer(&self) -> rustix::fd::BorrowedFd<'_> {
-        self.policy.timer.as_fd()
     }
 
     /// Did the kernel have to wait for a CPU lately? Then spinning takes time from whoever should

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
 use kernel_core::io::{Sink, Source};
+use kernel_core::moment;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
@@ -23,12 +24,13 @@ impl HostInode {
         let place = self.place().ok_or(Errno::EISDIR)?;
         let parent = place.parent.directory_handle()?;
         let opened = open_in(&*parent, &place.name, flags, Mode::empty())?;
+        // The host may have put something else there since, which may have its number.
         let stat = rustix::fs::fstat(&opened).map_err(errno_of)?;
-        // The host may have put something else there since.
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let is_same = (self.shared.is_immutable() || self.has_number(stat.st_dev, stat.st_ino))
+            && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !is_same {
             return Err(Errno::ESTALE);
         }
-        self.check_identity(&opened)?;
         Ok(Rc::new(opened))
     }
 
@@ -58,6 +60,8 @@ impl HostInode {
         if self.shared.options.read_only {
             return Err(Errno::EROFS);
         }
+        // Whoever asks for it changes the file.
+        moment::pass();
         if let Some(open) = self.for_writing.borrow().upgrade() {
             return Ok(open);
         }
@@ -197,6 +201,7 @@ impl Xattrs for HostInode {
             XattrMode::Create => XattrFlags::CREATE,
             XattrMode::Replace => XattrFlags::REPLACE,
         };
+        moment::pass();
         rustix::fs::fsetxattr(&*self.xattr_handle()?, name, value, flags).map_err(errno_of)
     }
 
@@ -205,6 +210,7 @@ impl Xattrs for HostInode {
             return Err(Errno::EROFS);
         }
         check_namespace(name)?;
+        moment::pass();
         rustix::fs::fremovexattr(&*self.xattr_handle()?, name).map_err(errno_of)
     }
 

@@ -4,11 +4,12 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
+use kernel_core::moment;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, SeekFrom};
 
 use super::beneath::{check_name, open_in};
-use super::inode::{HostInode, Place};
+use super::inode::{BELIEVED_NANOS, HostInode, Place};
 use super::kept::Kept;
 use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::FileKind;
@@ -41,6 +42,7 @@ impl HostInode {
         if self.shared.options.read_only {
             return Err(Errno::EROFS);
         }
+        moment::pass();
         self.directory_handle()
     }
 
@@ -55,7 +57,7 @@ impl Directory for HostInode {
     }
 
     fn caching(&self) -> Caching {
-        if self.shared.is_immutable() { Caching::Stable } else { Caching::Volatile }
+        if self.shared.is_immutable() { Caching::Stable } else { Caching::Brief(BELIEVED_NANOS) }
     }
 
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
@@ -185,6 +187,7 @@ impl Directory for HostInode {
         let exchanged =
             if mode == RenameMode::Exchange { target.find(new_name).ok() } else { None };
         rustix::fs::renameat_with(&*from, name, &*to, new_name, flags).map_err(errno_of)?;
+        moment::pass();
         moved.moved_to(Place { parent: target.this()?, name: Rc::from(new_name) });
         if let Some(exchanged) = exchanged {
             exchanged.moved_to(Place { parent: self.this()?, name: Rc::from(name) });

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
 use host_sys::{errno_of, rustix};
+use kernel_core::moment::{self, Moment};
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
@@ -18,6 +19,10 @@ use crate::attachments::Attachments;
 use crate::inode::{Content, Directory, Inode, Xattrs};
 use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership};
 use crate::open_file::allocate_map_ids;
+
+/// A directory is believed to be where it was, and whose it was, for this long. Whoever changes
+/// the folder from outside meanwhile is seen that much later. Files are asked for in every call.
+pub(super) const BELIEVED_NANOS: u64 = 1_000_000;
 
 /// Where a file was last found.
 #[derive(Clone)]
@@ -43,8 +48,8 @@ pub struct HostInode {
     pub(super) for_reading: RefCell<Weak<OwnedFd>>,
     pub(super) for_writing: RefCell<Weak<OwnedFd>>,
     pub(super) map_ids: Cell<u64>,
-    /// Remembered when nothing changes.
-    metadata: Cell<Option<Metadata>>,
+    /// What the host said last, and when.
+    seen: Cell<Option<(Metadata, Moment)>>,
     /// What the guest believes of owner and mode, if the folder keeps that.
     kept: Cell<Option<Kept>>,
     attachments: Attachments,
@@ -77,7 +82,7 @@ impl HostInode {
             for_reading: RefCell::default(),
             for_writing: RefCell::default(),
             map_ids: Cell::new(0),
-            metadata: Cell::new(shared.is_immutable().then_some(metadata)),
+            seen: Cell::new(Some((metadata, Moment::now()))),
             kept: Cell::new(kept),
             attachments: Attachments::default(),
             this: this.clone(),
@@ -131,9 +136,17 @@ impl HostInode {
             && known.kind == FileKind::of_mode(u32::from(stat.stx_mode))
         {
             known.moved_to(place);
+            known.see(&stat);
             return Ok(known);
         }
         Ok(Self::with(&self.shared, &stat, Some(place), None))
+    }
+
+    /// Takes in what the host says of this file now.
+    fn see(&self, stat: &rustix::fs::Statx) -> Metadata {
+        let metadata = to_metadata(&self.shared, stat);
+        self.seen.set(Some((metadata, Moment::now())));
+        metadata
     }
 
     /// The file is now known by this name.
@@ -235,6 +248,12 @@ impl HostInode {
         }
     }
 
+    /// Whether this file has this number on the host.
+    pub(super) fn has_number(&self, device: u64, inode: u64) -> bool {
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        self.id == (u64::from(major) << 32 | u64::from(minor), inode)
+    }
+
     fn stat(&self) -> SysResult<rustix::fs::Statx> {
         let open =
             self.for_writing.borrow().upgrade().or_else(|| self.for_reading.borrow().upgrade());
@@ -275,6 +294,40 @@ impl HostInode {
             self.map_ids.set(allocate_map_ids());
         }
         self.map_ids.get()
+    }
+
+    fn change_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        if self.shared.options.keeps_owners {
+            let metadata = self.metadata()?;
+            let mut kept = Kept::of(&metadata);
+            kept.uid = change.uid.unwrap_or(kept.uid);
+            kept.gid = change.gid.unwrap_or(kept.gid);
+            kept.mode = change.mode.unwrap_or(kept.mode) & mode::CHANGEABLE;
+            if kept != Kept::of(&metadata) || self.kept.get().is_none() {
+                self.keep(kept)?;
+            }
+            if change.mode.is_some() && can_have_xattrs(self.kind) {
+                self.change_mode(kept.host_mode(self.kind))?;
+            }
+            if change.accessed.is_some() || change.modified.is_some() {
+                self.change_times(change)?;
+            }
+            return Ok(());
+        }
+        let now = self.ownership()?;
+        // Files on the host belong to whoever started the sandbox, and stay so.
+        if change.uid.is_some_and(|uid| uid != now.uid)
+            || change.gid.is_some_and(|gid| gid != now.gid)
+        {
+            return Err(Errno::EPERM);
+        }
+        if let Some(bits) = change.mode {
+            self.change_mode(bits)?;
+        }
+        if change.accessed.is_some() || change.modified.is_some() {
+            self.change_times(change)?;
+        }
+        Ok(())
     }
 
     fn change_mode(&self, bits: u32) -> SysResult<()> {
@@ -334,10 +387,10 @@ impl Inode for HostInode {
     }
 
     fn metadata(&self) -> SysResult<Metadata> {
-        if let Some(metadata) = self.metadata.get() {
-            return Ok(metadata);
-        }
-        let mut metadata = to_metadata(&self.shared, &self.stat()?);
+        let mut metadata = match self.seen.get() {
+            Some((seen, when)) if self.shared.is_immutable() || when.is_now() => seen,
+            _ => self.see(&self.stat()?),
+        };
         if let Some(kept) = self.kept.get() {
             kept.apply(&mut metadata);
         }
@@ -345,6 +398,16 @@ impl Inode for HostInode {
     }
 
     fn ownership(&self) -> SysResult<Ownership> {
+        // Every path asks this of every directory that it leads through.
+        if self.kind == FileKind::Directory
+            && let Some((mut seen, when)) = self.seen.get()
+            && (self.shared.is_immutable() || when.is_within(BELIEVED_NANOS))
+        {
+            if let Some(kept) = self.kept.get() {
+                kept.apply(&mut seen);
+            }
+            return Ok(seen.ownership());
+        }
         Ok(self.metadata()?.ownership())
     }
 
@@ -352,37 +415,10 @@ impl Inode for HostInode {
         if self.shared.options.read_only {
             return Err(Errno::EROFS);
         }
-        if self.shared.options.keeps_owners {
-            let metadata = self.metadata()?;
-            let mut kept = Kept::of(&metadata);
-            kept.uid = change.uid.unwrap_or(kept.uid);
-            kept.gid = change.gid.unwrap_or(kept.gid);
-            kept.mode = change.mode.unwrap_or(kept.mode) & mode::CHANGEABLE;
-            if kept != Kept::of(&metadata) || self.kept.get().is_none() {
-                self.keep(kept)?;
-            }
-            if change.mode.is_some() && can_have_xattrs(self.kind) {
-                self.change_mode(kept.host_mode(self.kind))?;
-            }
-            if change.accessed.is_some() || change.modified.is_some() {
-                self.change_times(change)?;
-            }
-            return Ok(());
-        }
-        let now = self.ownership()?;
-        // Files on the host belong to whoever started the sandbox, and stay so.
-        if change.uid.is_some_and(|uid| uid != now.uid)
-            || change.gid.is_some_and(|gid| gid != now.gid)
-        {
-            return Err(Errno::EPERM);
-        }
-        if let Some(bits) = change.mode {
-            self.change_mode(bits)?;
-        }
-        if change.accessed.is_some() || change.modified.is_some() {
-            self.change_times(change)?;
-        }
-        Ok(())
+        let changed = self.change_attributes(change);
+        self.seen.set(None);
+        moment::pass();
+        changed
     }
 
     fn attachments(&self) -> &Attachments {
