@@ -5,6 +5,7 @@
 //! [`spaces`] makes and retires host processes. A guest thread's side of it is a
 //! [`GuestMachine`](crate::machine::GuestMachine).
 
+pub mod answers;
 pub mod serve;
 pub mod space;
 pub mod spaces;
@@ -22,6 +23,7 @@ use kernel_core::host_events::HostEvents;
 use kernel_core::timers::Timers;
 
 use crate::trace::Tracer;
+use answers::Answers;
 pub use space::Space;
 use wait::Policy;
 
@@ -44,8 +46,8 @@ impl Place {
 /// The mechanism of one sandbox.
 pub struct Engine {
     pub(crate) bell: SharedBell,
-    /// Kept for as long as guests see it.
-    pub(crate) _staging: StagingTable,
+    pub(crate) staging: StagingTable,
+    pub(crate) answers: Answers,
     pub(crate) entries: Box<[channel_abi::staging::Entry; channel_abi::staging::CALLS]>,
     pub(crate) doorbell: OwnedFd,
     pub(crate) zygote: RefCell<Option<Zygote>>,

@@ -31,6 +31,7 @@ use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec, Trace};
 use crate::border::{self, Border};
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::engine::Engine;
+use crate::engine::answers::Answers;
 use crate::engine::wait::Policy;
 use crate::first_program::NoMachine;
 use crate::limits::Watch;
@@ -375,7 +376,8 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
     });
     let engine = Rc::new(Engine {
         bell,
-        _staging: table,
+        staging: table,
+        answers: Answers::new(),
         entries,
         doorbell,
         zygote: RefCell::new(Some(zygote)),

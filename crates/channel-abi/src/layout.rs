@@ -43,8 +43,10 @@ pub const BELL_SIZE: usize = 20 << 10;
 
 /// Where the seccomp filter's instructions are, behind the staging table.
 pub const FILTER_OFFSET: usize = 20 << 10;
-/// Staging table and filter, in whole pages.
-pub const STAGING_SIZE: usize = 28 << 10;
+/// Where the [`Facts`](crate::Facts) are, behind the filter.
+pub const FACTS_OFFSET: usize = 28 << 10;
+/// Staging table, filter and facts, in whole pages.
+pub const STAGING_SIZE: usize = 32 << 10;
 
 /// The socket to the kernel, over which descriptors come.
 pub const SOCKET_FD: i32 = 3;

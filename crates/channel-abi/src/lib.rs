@@ -150,6 +150,16 @@ pub mod usage {
     pub const MAJOR_FAULTS: usize = 4;
 }
 
+/// How often what guests may have kept of the kernel's answers has changed. Guests see it
+/// read-only.
+#[repr(C, align(64))]
+pub struct Facts {
+    /// Changes of names, attributes, and of who may see what.
+    pub names: AtomicU64,
+    /// Changes of what a descriptor stands for.
+    pub descriptors: AtomicU64,
+}
+
 /// How the kernel is asleep.
 pub mod sleep {
     /// It is awake, or somebody wakes it already.

@@ -49,6 +49,8 @@ pub mod action {
     /// The file of this call is lent: its descriptor comes with the message that the second detail
     /// names, and the shim does the call by itself, as those to follow.
     pub const LEND: u64 = 7;
+    /// The answer may be kept for as long as the [`Facts`](crate::Facts) are what the details say.
+    pub const KEEP: u64 = 8;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

@@ -10,6 +10,9 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
+/// Its length is fixed, and nobody changes the seals.
+const FINAL_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
 /// A sealed memfd and this process's mapping of it.
 ///
 /// Invariant: `base` is mapped, readable and writable, for `length` bytes, as long as the value
@@ -25,9 +28,22 @@ pub struct SharedMemory {
 impl SharedMemory {
     /// Makes `length` bytes of zeroes. Memory that is never touched is never there.
     pub fn new(name: &str, length: usize) -> Result<Self, Errno> {
+        let memory = Self::unsealed(name, length)?;
+        rustix::fs::fcntl_add_seals(&memory.file, FINAL_SEALS)?;
+        Ok(memory)
+    }
+
+    /// The same, for guests to read: whoever maps it from now on cannot write to it, and cannot
+    /// change the mapping so that it could.
+    pub fn for_reading(name: &str, length: usize) -> Result<Self, Errno> {
+        let memory = Self::unsealed(name, length)?;
+        rustix::fs::fcntl_add_seals(&memory.file, FINAL_SEALS | SealFlags::FUTURE_WRITE)?;
+        Ok(memory)
+    }
+
+    fn unsealed(name: &str, length: usize) -> Result<Self, Errno> {
         let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&file, length as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the host's choice touches no memory of ours.
         let base = unsafe {
@@ -150,6 +166,8 @@ unsafe impl SharedLayout for channel_abi::Bell {}
 unsafe impl SharedLayout for channel_abi::Slot {}
 // SAFETY: all fields are atomics.
 unsafe impl SharedLayout for channel_abi::ChannelHeader {}
+// SAFETY: `repr(C)`, atomics only.
+unsafe impl SharedLayout for channel_abi::Facts {}
 
 /// Structures of the protocol, seen as bytes.
 ///

@@ -1,8 +1,9 @@
-//! The staging table and the filter, which guests see read-only.
+//! The staging table, the filter and the facts, which guests see read-only.
 
 use std::os::fd::BorrowedFd;
 
-use channel_abi::layout::{FILTER_OFFSET, STAGING_SIZE};
+use channel_abi::Facts;
+use channel_abi::layout::{FACTS_OFFSET, FILTER_OFFSET, STAGING_SIZE};
 use channel_abi::staging::{CALLS, Entry};
 use rustix::io::Errno;
 
@@ -19,7 +20,7 @@ pub struct StagingTable {
 impl StagingTable {
     /// Publishes a table and a filter.
     pub fn new(entries: &[Entry; CALLS], filter: &[Instruction]) -> Result<Self, Errno> {
-        let memory = SharedMemory::new("staging", STAGING_SIZE)?;
+        let memory = SharedMemory::for_reading("staging", STAGING_SIZE)?;
         let mut bytes = Vec::with_capacity(STAGING_SIZE);
         for entry in entries {
             bytes.push(entry.any);
@@ -42,6 +43,11 @@ impl StagingTable {
     /// The descriptor to hand to the zygote.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.memory.file()
+    }
+
+    /// How often what guests may have kept has changed.
+    pub fn facts(&self) -> &Facts {
+        self.memory.at(FACTS_OFFSET)
     }
 
     /// How many instructions the filter has.

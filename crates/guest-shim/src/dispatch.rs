@@ -12,7 +12,9 @@ use crate::process::VDSO;
 use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
-use crate::{frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging, usage};
+use crate::{
+    answers, frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging, usage,
+};
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
 #[unsafe(no_mangle)]
@@ -139,6 +141,19 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
             Some(result) => Ok(result),
             None => forward(thread, registers, number),
         },
+        nr::STAT
+        | nr::LSTAT
+        | nr::FSTAT
+        | nr::NEWFSTATAT
+        | nr::STATX
+        | nr::ACCESS
+        | nr::FACCESSAT
+        | nr::FACCESSAT2
+        | nr::READLINK
+        | nr::READLINKAT => {
+            let entry = staging::entry(number).ok_or(errno::ENOSYS)?;
+            answers::call(thread, r, number, entry)
+        }
         nr::CLOSE | nr::DUP2 | nr::DUP3 | nr::CLOSE_RANGE => {
             let closed = closed_descriptors(number, r);
             let result = forward(thread, registers, number);

@@ -17,6 +17,9 @@ pub mod nr {
     pub const READ: u64 = 0;
     pub const WRITE: u64 = 1;
     pub const CLOSE: u64 = 3;
+    pub const STAT: u64 = 4;
+    pub const FSTAT: u64 = 5;
+    pub const LSTAT: u64 = 6;
     pub const LSEEK: u64 = 8;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
@@ -26,6 +29,7 @@ pub mod nr {
     pub const RT_SIGPROCMASK: u64 = 14;
     pub const RT_SIGRETURN: u64 = 15;
     pub const PREAD64: u64 = 17;
+    pub const ACCESS: u64 = 21;
     pub const SCHED_YIELD: u64 = 24;
     pub const MREMAP: u64 = 25;
     pub const MSYNC: u64 = 26;
@@ -41,6 +45,7 @@ pub mod nr {
     pub const EXECVE: u64 = 59;
     pub const EXIT: u64 = 60;
     pub const SHMDT: u64 = 67;
+    pub const READLINK: u64 = 89;
     pub const GETRUSAGE: u64 = 98;
     pub const TIMES: u64 = 100;
     pub const GETUID: u64 = 102;
@@ -58,16 +63,21 @@ pub mod nr {
     pub const RESTART_SYSCALL: u64 = 219;
     pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
+    pub const NEWFSTATAT: u64 = 262;
+    pub const READLINKAT: u64 = 267;
+    pub const FACCESSAT: u64 = 269;
     pub const SET_ROBUST_LIST: u64 = 273;
     pub const GET_ROBUST_LIST: u64 = 274;
     pub const SECCOMP: u64 = 317;
     pub const EXECVEAT: u64 = 322;
     pub const MEMBARRIER: u64 = 324;
     pub const PKEY_MPROTECT: u64 = 329;
+    pub const STATX: u64 = 332;
     pub const RSEQ: u64 = 334;
     pub const DUP3: u64 = 292;
     pub const CLONE3: u64 = 435;
     pub const CLOSE_RANGE: u64 = 436;
+    pub const FACCESSAT2: u64 = 439;
 }
 
 /// Negative error numbers, as the host returns them.

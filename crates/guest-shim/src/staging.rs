@@ -4,6 +4,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use channel_abi::Slot;
 use channel_abi::layout::{DATA_SIZE, STAGING_ADDRESS};
 use channel_abi::request::reply;
 use channel_abi::staging::{CALLS, Entry, MAX_PATH, MAX_PIECE, Part, kind, next};
@@ -23,6 +24,24 @@ pub fn entry(number: u64) -> Option<&'static Entry> {
 pub struct Staged {
     offsets: [u16; 6],
     mask: u8,
+}
+
+impl Staged {
+    /// Where the piece of an argument lies in the data area; `None` if it is not there.
+    #[inline(always)]
+    pub fn offset(&self, index: usize) -> Option<u64> {
+        if self.mask >> index & 1 == 0 {
+            return None;
+        }
+        self.offsets.get(index).copied().map(u64::from)
+    }
+}
+
+/// How many bytes of the piece of an argument the kernel's reply has filled.
+pub fn out_length(slot: &Slot, index: usize) -> usize {
+    let word = if index < 4 { reply::OUT_LOW } else { reply::OUT_HIGH };
+    let word = slot.args[word].load(Relaxed);
+    usize::from((word >> (index % 4 * 16)) as u16)
 }
 
 /// How long a piece is, except a path.
@@ -86,16 +105,15 @@ pub fn stage(thread: &Tcb, entry: &Entry, args: &[u64; 6]) -> Staged {
 #[inline(never)]
 pub fn copy_out(thread: &Tcb, staged: &Staged, args: &[u64; 6]) -> Result<(), i64> {
     let slot = thread.slot();
-    let lengths =
-        [slot.args[reply::OUT_LOW].load(Relaxed), slot.args[reply::OUT_HIGH].load(Relaxed)];
-    if lengths == [0, 0] {
+    if slot.args[reply::OUT_LOW].load(Relaxed) | slot.args[reply::OUT_HIGH].load(Relaxed) == 0 {
         return Ok(());
     }
-    for (index, (&offset, &address)) in staged.offsets.iter().zip(args).enumerate() {
-        let Some(word) = lengths.get(index / 4) else { continue };
-        let n = usize::from((word >> (index % 4 * 16)) as u16);
-        if n != 0 && staged.mask >> index & 1 == 1 {
-            usermem::copy(address, thread.data() + u64::from(offset), n)?;
+    for (index, &address) in args.iter().enumerate() {
+        let n = out_length(slot, index);
+        if n != 0
+            && let Some(offset) = staged.offset(index)
+        {
+            usermem::copy(address, thread.data() + offset, n)?;
         }
     }
     Ok(())

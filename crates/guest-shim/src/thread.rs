@@ -9,13 +9,18 @@ use core::sync::atomic::AtomicU64;
 use channel_abi::Slot;
 use channel_abi::layout::{AREAS_ADDRESS, CHANNEL_ADDRESS, CHANNEL_HEADER, SLOT_HEADER, SLOT_SIZE};
 
+use crate::answers::KEPT_SIZE;
 use crate::entry::{Registers, shim_entry};
 
 /// A thread's share of the shim's memory:
-/// `[signal stack][XSAVE buffer][stack][control block]`.
-pub const AREA_SIZE: u64 = 96 << 10;
+/// `[signal stack][XSAVE buffer][kept answers][stack][control block]`.
+pub const AREA_SIZE: u64 = 128 << 10;
 const SIGNAL_STACK: u64 = 32 << 10;
 const XSAVE_BUFFER: u64 = 16 << 10;
+/// What is left for the stack is at least this.
+const MIN_STACK: u64 = 40 << 10;
+const _: () = assert!(SIGNAL_STACK + XSAVE_BUFFER + KEPT_SIZE + MIN_STACK <= TCB_OFFSET);
+
 /// The control block is in the last KiB, so that it shares a page with the top of the stack.
 const TCB_OFFSET: u64 = AREA_SIZE - 1024;
 
@@ -54,6 +59,8 @@ pub struct Tcb {
     pub alt_stack: Cell<AltStack>,
     /// A fault of guest code that the kernel has not been told of: the arguments of the request.
     pub fault: Cell<Option<[u64; 6]>>,
+    /// The memory for kept answers is this thread's.
+    pub has_kept: Cell<bool>,
     /// Set while this thread plays a `vfork` child.
     pub vfork: Cell<Option<VforkParent>>,
 }
@@ -115,6 +122,7 @@ impl Tcb {
         self.alt_stack.set(NO_ALT_STACK);
         self.vfork.set(None);
         self.fault.set(None);
+        self.has_kept.set(false);
     }
 
     /// This thread's slot of the channel.
@@ -141,6 +149,11 @@ impl Tcb {
     /// Memory for the XSAVE image of a signal frame, aligned to 64 bytes.
     pub fn xsave_buffer(&self) -> u64 {
         area(self.index.get()) + SIGNAL_STACK
+    }
+
+    /// Memory for answers that need not be asked for again.
+    pub fn kept_answers(&self) -> u64 {
+        area(self.index.get()) + SIGNAL_STACK + XSAVE_BUFFER
     }
 
     /// An XSAVE image that means "as a fresh program has it": an empty header, which stands for

@@ -11,6 +11,7 @@
 
 pub mod credentials;
 pub mod executor;
+pub mod facts;
 pub mod host_events;
 pub mod io;
 pub mod memory;

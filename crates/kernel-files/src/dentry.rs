@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::{Rc, Weak};
 
+use kernel_core::facts;
 use kernel_core::moment::Moment;
 use linux_abi::{Errno, SysResult};
 
@@ -135,6 +136,9 @@ impl Dentry {
         let directory = self.inode()?.directory().ok_or(Errno::ENOTDIR)?;
         let known = self.children.borrow().get(name).cloned();
         let caching = directory.caching();
+        if caching != Caching::Stable {
+            facts::came_from_outside();
+        }
         if let Some(known) = known {
             if known.is_mount_point() || known.can_be_believed(caching) {
                 known.is_recent.set(true);

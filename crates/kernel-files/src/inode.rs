@@ -143,6 +143,12 @@ pub trait Inode: Any {
         None
     }
 
+    /// Whether names and attributes of this file change only together with
+    /// [`facts::changed`](kernel_core::facts::changed), so that guests may remember them.
+    fn is_steady(&self) -> bool {
+        false
+    }
+
     /// The access time shall be brought up to date, if this file system keeps it.
     fn touch_accessed(&self) {}
 }

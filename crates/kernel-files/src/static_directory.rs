@@ -78,6 +78,10 @@ impl Inode for StaticDirectory {
         Err(Errno::EROFS)
     }
 
+    fn is_steady(&self) -> bool {
+        true // nothing here ever changes
+    }
+
     fn attachments(&self) -> &Attachments {
         &self.attachments
     }

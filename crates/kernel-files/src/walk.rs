@@ -10,6 +10,7 @@ mod tests;
 
 use std::borrow::Cow;
 
+use kernel_core::facts;
 use linux_abi::files::{MAX_SYMLINKS, MountFlags, NAME_MAX, ResolveFlags};
 use linux_abi::{Errno, SysResult};
 use smallvec::SmallVec;
@@ -95,7 +96,11 @@ pub fn lookup(
     path: &[u8],
     last_link: LastLink,
 ) -> SysResult<Location> {
-    resolve(access, start, path, last_link, ResolveFlags::empty())?.existing()
+    let found = resolve(access, start, path, last_link, ResolveFlags::empty())?;
+    // That nothing is there is an answer of the directory.
+    let source = found.target.as_ref().unwrap_or(&found.parent);
+    facts::answered_from(source.inode()?.is_steady());
+    found.existing()
 }
 
 /// Where `path` ends, starting from `start` if it is relative.

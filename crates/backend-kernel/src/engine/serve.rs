@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 use channel_abi::request::{self, action, restart};
 use guest_process::Reply;
 use guest_process::channel::Piece;
-use kernel_core::moment;
+use kernel_core::{facts, moment};
 use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
-use linux_abi::{Errno, Interrupted, Restart, WaitResult};
+use linux_abi::{Errno, Interrupted, Restart, SysResult, WaitResult};
 
 use super::space::{Seat, Space};
 use super::{Engine, Place};
@@ -25,7 +25,7 @@ impl Engine {
         }
         let Some(request) = place.space.channel.request(place.index) else { return false };
         let Some(thread) = seat.thread.borrow().clone() else { return false };
-        moment::pass();
+        facts::begin_call();
         seat.is_busy.set(true);
         seat.using_file.set(None);
         seat.reply.set(Reply::default());
@@ -60,6 +60,8 @@ impl Engine {
                 match body {
                     Body::Now(handler) => {
                         let result = handler(thread, &args);
+                        self.answers.note_change(number);
+                        self.keep_if_steady(seat, number, &result);
                         self.finish(place, seat, result.map_err(Interrupted::Errno));
                     }
                     Body::MayWait(handler) => {
@@ -110,11 +112,26 @@ impl Engine {
         }
     }
 
+    /// Has the shim keep the answer of this call, if it would be the same again.
+    fn keep_if_steady(&self, seat: &Seat, number: u32, result: &SysResult<u64>) {
+        let mut reply = seat.reply.get();
+        // A trace shows every call.
+        let may_keep = self.tracer.is_none() && reply.action == action::NONE;
+        if may_keep && self.answers.may_be_kept(number, result) {
+            let now = facts::now();
+            reply.action = action::KEEP;
+            reply.details = [now.names, now.descriptors];
+            seat.reply.set(reply);
+        }
+    }
+
     /// Polls an answer, and keeps it in its seat if it has to wait.
     fn run(&self, place: &Place, seat: &Rc<Seat>, mut answer: Answer) {
         let slot = self.seat_executor(place);
         let Some(waker) = self.executor.borrow().waker(slot) else { return };
-        match answer.as_mut().poll(&mut Context::from_waker(&waker)) {
+        let polled = answer.as_mut().poll(&mut Context::from_waker(&waker));
+        self.answers.note_change(seat.request.get().0);
+        match polled {
             Poll::Ready(result) => self.finish(place, seat, result),
             Poll::Pending => {
                 if place.space.is_retired.get() {
@@ -208,6 +225,7 @@ impl Engine {
                 self.wake_now(word);
             }
         }
+        self.answers.publish(self.staging.facts());
         seat.wakes.set(reply.wake_word);
         seat.is_busy.set(false);
         if place.space.channel.reply(place.index, &reply) {

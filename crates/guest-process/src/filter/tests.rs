@@ -132,8 +132,8 @@ fn each_rule_has_a_reason_and_a_number_of_its_own() {
 
 #[test]
 fn the_filter_fits_behind_the_staging_table() {
-    use channel_abi::layout::{FILTER_OFFSET, STAGING_SIZE};
-    assert!(assemble(RULES).len() * 8 <= STAGING_SIZE - FILTER_OFFSET);
+    use channel_abi::layout::{FACTS_OFFSET, FILTER_OFFSET};
+    assert!(assemble(RULES).len() * 8 <= FACTS_OFFSET - FILTER_OFFSET);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
+use kernel_core::facts;
 use kernel_core::io::{Sink, Source};
-use kernel_core::moment;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
@@ -61,7 +61,7 @@ impl HostInode {
             return Err(Errno::EROFS);
         }
         // Whoever asks for it changes the file.
-        moment::pass();
+        facts::changed();
         if let Some(open) = self.for_writing.borrow().upgrade() {
             return Ok(open);
         }
@@ -201,7 +201,7 @@ impl Xattrs for HostInode {
             XattrMode::Create => XattrFlags::CREATE,
             XattrMode::Replace => XattrFlags::REPLACE,
         };
-        moment::pass();
+        facts::changed();
         rustix::fs::fsetxattr(&*self.xattr_handle()?, name, value, flags).map_err(errno_of)
     }
 
@@ -210,7 +210,7 @@ impl Xattrs for HostInode {
             return Err(Errno::EROFS);
         }
         check_namespace(name)?;
-        moment::pass();
+        facts::changed();
         rustix::fs::fremovexattr(&*self.xattr_handle()?, name).map_err(errno_of)
     }
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
-use kernel_core::moment;
+use kernel_core::facts;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, SeekFrom};
 
@@ -42,7 +42,7 @@ impl HostInode {
         if self.shared.options.read_only {
             return Err(Errno::EROFS);
         }
-        moment::pass();
+        facts::changed();
         self.directory_handle()
     }
 
@@ -187,7 +187,7 @@ impl Directory for HostInode {
         let exchanged =
             if mode == RenameMode::Exchange { target.find(new_name).ok() } else { None };
         rustix::fs::renameat_with(&*from, name, &*to, new_name, flags).map_err(errno_of)?;
-        moment::pass();
+        facts::changed();
         moved.moved_to(Place { parent: target.this()?, name: Rc::from(new_name) });
         if let Some(exchanged) = exchanged {
             exchanged.moved_to(Place { parent: self.this()?, name: Rc::from(name) });

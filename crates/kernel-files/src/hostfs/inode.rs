@@ -6,7 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
 use host_sys::{errno_of, rustix};
-use kernel_core::moment::{self, Moment};
+use kernel_core::facts;
+use kernel_core::moment::Moment;
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
@@ -417,8 +418,12 @@ impl Inode for HostInode {
         }
         let changed = self.change_attributes(change);
         self.seen.set(None);
-        moment::pass();
+        facts::changed();
         changed
+    }
+
+    fn is_steady(&self) -> bool {
+        self.shared.is_immutable()
     }
 
     fn attachments(&self) -> &Attachments {

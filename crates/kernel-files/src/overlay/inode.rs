@@ -155,6 +155,11 @@ impl Inode for OverlayInode {
         self.copy_up()?.set_attributes(change)
     }
 
+    fn is_steady(&self) -> bool {
+        let is_steady = |real: &Rc<dyn Inode>| real.is_steady();
+        self.upper.borrow().as_ref().is_none_or(is_steady) && self.lowers.iter().all(is_steady)
+    }
+
     fn attachments(&self) -> &Attachments {
         &self.attachments
     }

@@ -178,6 +178,10 @@ impl Inode for TarInode {
         Err(Errno::EROFS)
     }
 
+    fn is_steady(&self) -> bool {
+        true // nothing here ever changes
+    }
+
     fn attachments(&self) -> &Attachments {
         &self.attachments
     }

@@ -43,6 +43,11 @@ impl Data {
         self.size.get()
     }
 
+    /// Whether guests have mapped it, now or before.
+    pub fn is_mapped(&self) -> bool {
+        matches!(&*self.store.borrow(), Store::Host(_))
+    }
+
     /// The storage taken, in units of 512 bytes.
     pub fn n_blocks(&self) -> u64 {
         let pages = match &*self.store.borrow() {

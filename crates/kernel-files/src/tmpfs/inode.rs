@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
+use kernel_core::facts;
 use kernel_core::io::{Sink, Source};
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
@@ -99,11 +100,13 @@ impl MemoryInode {
         let now = timestamp();
         self.modified.set(now);
         self.changed.set(now);
+        facts::changed();
     }
 
     /// The metadata has changed.
     pub(super) fn touch_changed(&self) {
         self.changed.set(timestamp());
+        facts::changed();
     }
 
     /// Changes the number of names.
@@ -179,7 +182,13 @@ impl Inode for MemoryInode {
         set(&self.accessed, change.accessed);
         set(&self.modified, change.modified);
         set(&self.changed, change.changed);
+        facts::changed();
         Ok(())
+    }
+
+    fn is_steady(&self) -> bool {
+        // A mapped file gets bytes without a call.
+        !matches!(&self.body, Body::Regular(data) if data.is_mapped())
     }
 
     fn attachments(&self) -> &Attachments {
@@ -233,13 +242,10 @@ impl Inode for MemoryInode {
         let (accessed, modified) = (self.accessed.get(), self.modified.get());
         let key = |time: Timespec| (time.tv_sec, time.tv_nsec);
         let is_older = key(accessed) <= key(modified) || key(accessed) <= key(self.changed.get());
-        if is_older {
-            self.accessed.set(timestamp());
-            return;
-        }
         let now = timestamp();
-        if now.tv_sec - accessed.tv_sec >= DAY_SECONDS {
+        if is_older || now.tv_sec - accessed.tv_sec >= DAY_SECONDS {
             self.accessed.set(now);
+            facts::changed();
         }
     }
 }

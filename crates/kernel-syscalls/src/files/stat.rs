@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use kernel_core::facts;
 use kernel_core::memory::{CString, UserPtr};
-use kernel_files::Metadata;
+use kernel_files::{Metadata, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{Stat, Statx, StatxTimestamp, at, statx_mask};
 use linux_abi::time::Timespec;
@@ -31,7 +32,7 @@ pub(crate) fn lstat(
 
 /// Says what is open.
 pub(crate) fn fstat(thread: &Rc<Thread>, fd: Fd, buffer: UserPtr<Stat>) -> SysResult<()> {
-    let metadata = thread.file(fd)?.metadata()?;
+    let metadata = metadata_of_open(&*thread.file(fd)?)?;
     buffer.write(&thread.memory(), &to_stat(&metadata))
 }
 
@@ -48,6 +49,11 @@ pub(crate) fn newfstatat(
     buffer.write(&thread.memory(), &to_stat(&metadata))
 }
 
+fn metadata_of_open(file: &OpenFile) -> SysResult<Metadata> {
+    facts::answered_from(file.inode().is_some_and(|inode| inode.is_steady()));
+    file.metadata()
+}
+
 /// The metadata of what is named, and the mount it is seen through.
 fn metadata_of(
     thread: &Rc<Thread>,
@@ -61,7 +67,7 @@ fn metadata_of(
     if path.is_empty() && may_be_empty && directory != HERE {
         let file = thread.file(directory)?;
         let mount = file.location().map_or(0, |location| location.mount.id);
-        return Ok((file.metadata()?, mount));
+        return Ok((metadata_of_open(&file)?, mount));
     }
     let caller = Caller::new(thread);
     let location = caller.find(directory, &path, flags, last_link(flags))?;
