@@ -104,6 +104,8 @@ pub struct Used {
     pub calls: u64,
     /// Processes and threads started.
     pub processes: u64,
+    /// They wanted to write more than the limit of the disk leaves.
+    pub is_disk_full: bool,
 }
 
 /// From the kernel process.

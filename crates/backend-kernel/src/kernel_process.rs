@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use guest_process::staging::StagingTable;
 use guest_process::{SharedBell, Zygote, filter};
@@ -20,6 +21,7 @@ use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
 use kernel_files::host_stream::OutputBudget;
 use kernel_sockets::egress::Egress;
+use kernel_tasks::process::CpuTimes;
 use kernel_tasks::signals::send_to_process;
 use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
@@ -229,6 +231,7 @@ impl Sandbox {
                 self.watch.set();
             },
         );
+        let spent = self.kernel.cpu_times();
         engine.kill_all();
         let _ = starter.set_nonblocking(false);
         // What is done from here on is not the guest's.
@@ -241,7 +244,7 @@ impl Sandbox {
         if let Some(border) = &self.border {
             border.finish();
         }
-        self.ending()
+        self.ending(spent)
     }
 
     /// Does what the starter orders. When the starter is gone, nobody waits for the guest.
@@ -281,13 +284,16 @@ impl Sandbox {
         control::send(starter, &News::Activity(Box::new(supervision.activity())))
     }
 
-    fn ending(&self) -> News {
+    fn ending(&self, spent: CpuTimes) -> News {
         let used = Used {
-            wall: std::time::Duration::from_nanos(timers::now().0 - self.started.0),
+            wall: Duration::from_nanos(timers::now().0 - self.started.0),
+            user: Duration::from_nanos(spent.user),
+            system: Duration::from_nanos(spent.system),
+            kernel: own_cpu_time(),
             calls: self.engine.n_calls.get(),
             processes: self.kernel.n_forks(),
             peak_memory: self.watch.peak(),
-            ..Used::default()
+            is_disk_full: self.results.is_disk_full(),
         };
         if let Some(ending) = self.ended_because.get() {
             return News::Ended(ending, used, self.blocked());
@@ -311,6 +317,13 @@ impl Sandbox {
     fn blocked(&self) -> Vec<ConnectionRecord> {
         self.kernel.network.blocked.list().into_iter().map(border::offline_record).collect()
     }
+}
+
+/// The CPU time of this process.
+fn own_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
 }
 
 /// Connects the guests' network with the porter, if there is one.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use kernel_files::FsContext;
 use kernel_files::copy_out::{CopyOut, list_changes};
+use kernel_files::inode::FileSystem;
 use kernel_files::root::SandboxTree;
 use sandbox::NotCopied;
 use sandbox_spec::SandboxSpec;
@@ -34,6 +35,11 @@ impl Results {
     pub fn context(&self) -> Rc<FsContext> {
         // A copy: where a guest goes with `chroot` does not matter to what is copied.
         self.tree.context.duplicate()
+    }
+
+    /// Whether guests wanted to write more than the limit of the disk leaves.
+    pub fn is_disk_full(&self) -> bool {
+        self.tree.overlays.iter().any(|(_, overlay)| overlay.has_refused_space())
     }
 
     /// Leaves nothing of the sandbox's own in folders that keep writes.

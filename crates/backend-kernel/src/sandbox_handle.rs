@@ -243,6 +243,7 @@ fn usage(used: &Used) -> Usage {
         peak_memory: used.peak_memory,
         system_calls: used.calls,
         processes: used.processes,
+        is_disk_full: used.is_disk_full,
     }
 }
 

@@ -3,6 +3,7 @@
 //! There is a [`Supervision`] only if the specification asks for one of the two, so that nobody
 //! else pays for it. Every list has a bound, and what is beyond it is counted.
 
+mod asks;
 mod denials;
 mod files;
 mod processes;
@@ -20,6 +21,7 @@ use sandbox_spec::{
     Activity, ConnectionKind, ConnectionRecord, Reason, Recording, SandboxSpec, Verdict,
 };
 
+use asks::Asks;
 use denials::Denials;
 use files::Files;
 use processes::Processes;
@@ -42,6 +44,7 @@ struct Records {
     connections: Vec<ConnectionRecord>,
     more_connections: u64,
     denials: Denials,
+    asks: Asks,
 }
 
 impl Supervision {
@@ -75,6 +78,7 @@ impl Supervision {
         records.processes.tell(&mut activity);
         records.files.tell(&mut activity);
         records.denials.tell(&mut activity);
+        records.asks.tell(&mut activity);
         activity
     }
 }
@@ -93,6 +97,15 @@ impl Supervisor for Supervision {
         }
         self.records.borrow_mut().denials.add(right, path);
         Err(Errno::EACCES)
+    }
+
+    fn ask(&self, right: Right, path: &[u8]) -> SysResult<()> {
+        let is_allowed = self.rules.allows(right, path);
+        // As with denials: what was refused is told even if nothing else is recorded.
+        if self.recording == Recording::On || !is_allowed {
+            self.records.borrow_mut().asks.add(right, path, is_allowed);
+        }
+        if is_allowed { Ok(()) } else { Err(Errno::EACCES) }
     }
 
     fn file(&self, path: &[u8], event: FileEvent<'_>) {

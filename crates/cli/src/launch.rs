@@ -45,16 +45,28 @@ pub fn launch_with(
         write_report(path, &outcome)?;
     }
     let report = outcome?;
+    tell_end(&report, spec);
+    if let Some(target) = options.activity {
+        RunReport::new(spec, &report).write(target)?;
+    }
+    Ok(report)
+}
+
+/// Says what a shell would say about such an end, and what is missing of the results.
+pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
     if let Some(words) = explain(&report.end, spec) {
         eprintln!("{words}");
     }
-    if let Some(target) = options.activity {
-        RunReport::new(spec, &report).write(target)?;
+    if report.usage.is_disk_full {
+        let limit = spec.limits.disk.map_or(String::new(), |size| format!(" of {size}"));
+        eprintln!(
+            "warning: it wanted to write more than the limit{limit} leaves, and was told that the \
+             disk is full\nhint: --disk SIZE allows more"
+        );
     }
     for failed in &report.not_copied {
         eprintln!("error: {} was not copied out: {}", failed.path.display(), failed.reason);
     }
-    Ok(report)
 }
 
 /// The exit code for such an end. A program that went well does not hide that its results did not
@@ -154,7 +166,8 @@ pub fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
     }
 }
 
-fn write_report(path: &Path, outcome: &Result<ExitReport, Failure>) -> Result<(), Failure> {
+/// Writes how a sandbox ended, or why it did not start, for machines.
+pub fn write_report(path: &Path, outcome: &Result<ExitReport, Failure>) -> Result<(), Failure> {
     let report = match outcome {
         Ok(report) => json!({ "exit_code": report.end.exit_code(), "report": report }),
         Err(failure) => {

@@ -11,7 +11,7 @@ mod tree;
 use std::path::{Path, PathBuf};
 
 use sandbox::{End, ExitReport, Usage};
-use sandbox_spec::{Activity, Change, Denial, DeniedUse, MountAccess, NetworkPolicy, SandboxSpec};
+use sandbox_spec::{Activity, Change, MountAccess, NetworkPolicy, PathUse, SandboxSpec};
 use serde::Serialize;
 use skills::policy::Ask;
 use skills::{RunPlan, printable};
@@ -38,7 +38,7 @@ impl ReportTarget {
             Some("json") => Ok(Self::Json(path)),
             Some("txt") => Ok(Self::Text(path)),
             _ => Err("a report is a file that ends in .html, .json or .txt; to have it printed, \
-                      write --report behind the skill's path and script"
+                      write `--report --` before a program, or --report behind a skill's path"
                 .to_owned()),
         }
     }
@@ -225,11 +225,24 @@ const MAX_TOLD: usize = 10;
 
 /// Says on standard error what the policy denied, and what would allow it.
 pub fn tell_denied(activity: Option<&Activity>) {
-    let Some(activity) = activity.filter(|activity| !activity.denied.is_empty()) else { return };
+    let Some(activity) = activity else { return };
+    let n_asked = activity.asked.iter().filter(|ask| !ask.is_allowed).count();
+    if n_asked > 0 {
+        eprintln!(
+            "it asked about {n_asked} paths and was told no by the policy; --report lists them"
+        );
+    }
+    if activity.denied.is_empty() {
+        return;
+    }
     eprintln!("the policy denied:");
     for denial in activity.denied.iter().take(MAX_TOLD) {
         let path = printable(&denial.path);
-        eprintln!("  {} {path}   (to allow it: {})", denial.wanted.word(), remedy(denial));
+        eprintln!(
+            "  {} {path}   (to allow it: {})",
+            denial.wanted.word(),
+            remedy(denial.wanted, &denial.path)
+        );
     }
     let n_told = u64::try_from(activity.denied.len().saturating_sub(MAX_TOLD)).unwrap_or(u64::MAX);
     let more = n_told.saturating_add(activity.more_denied);
@@ -238,13 +251,13 @@ pub fn tell_denied(activity: Option<&Activity>) {
     }
 }
 
-/// The part of a policy that would allow what was denied.
-fn remedy(denial: &Denial) -> String {
-    let path = printable(&denial.path);
-    match denial.wanted {
-        DeniedUse::Read => format!("files: read: [{path}]"),
-        DeniedUse::Write => format!("files: write: [{path}]"),
-        DeniedUse::Run => format!("programs: [{path}]"),
+/// The part of a policy that would allow such a use.
+fn remedy(wanted: PathUse, path: &str) -> String {
+    let path = printable(path);
+    match wanted {
+        PathUse::Read => format!("files: read: [{path}]"),
+        PathUse::Write => format!("files: write: [{path}]"),
+        PathUse::Run => format!("programs: [{path}]"),
     }
 }
 

@@ -117,6 +117,33 @@ fn there_is_no_way_around_a_policy() {
 }
 
 #[test]
+fn who_asks_is_told_what_the_policy_would_say() {
+    let place = Place::with_script(
+        "#!/bin/bash\nfor f in in.txt other.txt; do\n[ -r $f ] && echo reads $f\n\
+         [ -w $f ] && echo writes $f\ndone\n[ -x /usr/bin/env ] && echo runs env\n\
+         [ -x /usr/bin/tee ] && echo runs tee\n:\n",
+    );
+    place.file("work/in.txt", "");
+    place.file("work/other.txt", "");
+    place.file(
+        "p.yaml",
+        "files:\n  read: [/skill, /usr/lib, /etc, /work/in.txt]\n  write: [/work/other.txt]\n\
+         programs: [bash, tee]\n",
+    );
+    let done = place.run(&["--policy", "../p.yaml"]);
+    let answers = "reads in.txt\nreads other.txt\nwrites other.txt\nruns tee\n";
+    assert_eq!(done.out, answers, "{done:?}");
+    assert!(done.err.contains("it asked about 2 paths"), "{done:?}");
+    let told = place.run(&["--policy", "../p.yaml", "--report"]);
+    assert!(
+        told.err.contains("asked about, and told no by the policy:\n  write       /work/in.txt")
+    );
+    let all = place.run(&["--learn", "../learned.yaml"]);
+    let same = place.run(&["--policy", "../learned.yaml"]);
+    assert_eq!((same.out, same.err.contains("denied")), (all.out, false), "{}", same.err);
+}
+
+#[test]
 fn a_program_that_the_policy_denies_is_told() {
     let place = Place::with_script("#!/bin/sh\n");
     place.file("p.yaml", "programs: [cat]\n");

@@ -67,6 +67,9 @@ pub trait Supervisor {
     /// Fails with what the guest gets if it may not do this.
     fn check(&self, right: Right, path: &[u8]) -> SysResult<()>;
 
+    /// Like [`check`](Self::check), for who asks what it may do and does nothing yet.
+    fn ask(&self, right: Right, path: &[u8]) -> SysResult<()>;
+
     /// Something happened to a file.
     fn file(&self, path: &[u8], event: FileEvent<'_>);
 

@@ -6,6 +6,7 @@
 //! FIFOs and devices are shown but never opened.
 
 pub mod beneath;
+mod budget;
 mod content;
 mod directory;
 mod inode;
@@ -25,6 +26,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::inode::{FileSystem, Inode};
 use crate::metadata::{DeviceNumber, FileSystemUsage};
+pub use budget::DiskBudget;
 use inode::HostInode;
 pub use kept::is_kept_mark;
 use shared::Shared;
@@ -66,7 +68,16 @@ pub struct HostFs {
 impl HostFs {
     /// Shows the host's `path`. Links in the path itself are followed: the operator named it.
     pub fn open(path: &Path, options: HostOptions) -> SysResult<Rc<Self>> {
-        let shared = Shared::new(options);
+        Self::open_within(path, options, None)
+    }
+
+    /// Like [`open`](Self::open), for a folder that may hold so much.
+    pub fn open_within(
+        path: &Path,
+        options: HostOptions,
+        budget: Option<Rc<DiskBudget>>,
+    ) -> SysResult<Rc<Self>> {
+        let shared = Shared::new(options, budget);
         let path = std::fs::canonicalize(path).map_err(|error| io_errno(&error))?;
         if path.is_dir() {
             let directory = beneath::open_root(&path)?;
@@ -119,15 +130,24 @@ impl FileSystem for HostFs {
     fn usage(&self) -> SysResult<FileSystemUsage> {
         let handle = self.root.nearest_directory()?;
         let usage = rustix::fs::fstatfs(&*handle).map_err(errno_of)?;
+        let block_size = u64::try_from(usage.f_bsize).unwrap_or(4096).max(1);
+        let (all, free) = match &self.shared.budget {
+            Some(budget) => budget.bytes(),
+            None => (u64::MAX, u64::MAX),
+        };
         Ok(FileSystemUsage {
             magic: 0xef53,
-            block_size: u64::try_from(usage.f_bsize).unwrap_or(4096),
-            n_blocks: usage.f_blocks,
-            n_free: usage.f_bfree,
-            n_available: usage.f_bavail,
+            block_size,
+            n_blocks: usage.f_blocks.min(all / block_size),
+            n_free: usage.f_bfree.min(free / block_size),
+            n_available: usage.f_bavail.min(free / block_size),
             n_files: usage.f_files,
             n_free_files: usage.f_ffree,
         })
+    }
+
+    fn has_refused_space(&self) -> bool {
+        self.shared.budget.as_ref().is_some_and(|budget| budget.has_refused())
     }
 
     fn is_read_only(&self) -> bool {

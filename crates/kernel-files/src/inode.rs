@@ -55,6 +55,11 @@ pub trait FileSystem: Any {
     fn sync(&self) -> SysResult<()> {
         Ok(())
     }
+
+    /// Whether a guest ever wanted more space than its limit leaves.
+    fn has_refused_space(&self) -> bool {
+        false
+    }
 }
 
 /// Who opens a file, and how.

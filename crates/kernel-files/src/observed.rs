@@ -23,6 +23,16 @@ pub fn check(location: &Location, right: Right) -> SysResult<()> {
     }
 }
 
+/// Fails if the caller would not be let do this with the file at `location`, if it tried.
+pub fn ask(location: &Location, rights: &[Right]) -> SysResult<()> {
+    let Some(supervisor) = supervisor::get() else { return Ok(()) };
+    if !is_stored(location.inode()?.kind()) {
+        return Ok(());
+    }
+    let Some(path) = location.full_path() else { return Ok(()) };
+    rights.iter().try_for_each(|right| supervisor.ask(*right, &path))
+}
+
 /// Fails if the caller may not make, change or remove this name in a folder.
 pub(crate) fn check_name(folder: &Location, name: &[u8]) -> SysResult<()> {
     let Some(supervisor) = supervisor::get() else { return Ok(()) };

@@ -199,6 +199,10 @@ impl FileSystem for Overlay {
     fn sync(&self) -> SysResult<()> {
         self.shared.upper.as_ref().map_or(Ok(()), |upper| upper.file_system.sync())
     }
+
+    fn has_refused_space(&self) -> bool {
+        self.shared.upper.as_ref().is_some_and(|upper| upper.file_system.has_refused_space())
+    }
 }
 
 /// The writable layer; `EROFS` if there is none.

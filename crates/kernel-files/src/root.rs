@@ -20,7 +20,7 @@ use sandbox_spec::{Happened, MountAccess, Ownership, SandboxSpec};
 
 use crate::devfs::{new_devfs, register_devices};
 use crate::fs_context::{Access, FsContext};
-use crate::hostfs::{HostFs, HostOptions, OwnerMap};
+use crate::hostfs::{DiskBudget, HostFs, HostOptions, OwnerMap};
 use crate::inode::{FileSystem, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::{Location, Mount, MountNamespace};
@@ -194,7 +194,8 @@ pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path) -> SysResult<Upper> 
     std::fs::create_dir_all(path).map_err(failed)?;
     let options =
         HostOptions { keeps_owners: true, owners: Some(owner_map(spec)), ..HostOptions::default() };
-    let file_system = HostFs::open(path, options)?;
+    let budget = spec.limits.disk.map(|size| DiskBudget::new(path, size.0));
+    let file_system = HostFs::open_within(path, options, budget)?;
     let lock = Some(Rc::new(file_system.lock()?));
     Ok(Upper { file_system, kind: UpperKind::Folder, lock })
 }

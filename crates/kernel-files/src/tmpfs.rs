@@ -87,4 +87,8 @@ impl FileSystem for Tmpfs {
     fn options(&self) -> String {
         self.options.clone()
     }
+
+    fn has_refused_space(&self) -> bool {
+        self.space.has_refused()
+    }
 }

@@ -21,6 +21,7 @@ use linux_abi::{Errno, SysResult};
 use crate::ids::IdTable;
 use crate::limits::Limits;
 use crate::mapped_paths::MappedPaths;
+use crate::process::CpuTimes;
 use crate::signals::QueueLimits;
 use crate::terminal_jobs::TerminalJobs;
 use crate::thread::{Attributes, ThreadParts};
@@ -76,6 +77,7 @@ pub struct Kernel {
     memory_limit: Option<u64>,
     n_tasks: Cell<u32>,
     n_forks: Cell<u64>,
+    ended_times: Cell<CpuTimes>,
     /// The parent of orphans. It has no thread: the kernel itself plays it, and forgets its
     /// children as soon as they end.
     init: RefCell<Option<Rc<Process>>>,
@@ -112,6 +114,7 @@ impl Kernel {
             memory_limit: options.memory_limit,
             n_tasks: Cell::new(0),
             n_forks: Cell::new(0),
+            ended_times: Cell::default(),
             init: RefCell::default(),
             first: RefCell::default(),
             first_status: Cell::default(),
@@ -228,6 +231,18 @@ impl Kernel {
     /// How many threads were ever made (`processes` in `/proc/stat`).
     pub fn n_forks(&self) -> u64 {
         self.n_forks.get()
+    }
+
+    /// The CPU time of all guest processes so far.
+    pub fn cpu_times(&self) -> CpuTimes {
+        let living = self.ids.processes();
+        let living = living.iter().filter(|process| process.status().is_none());
+        living.fold(self.ended_times.get(), |sum, process| sum.plus(process.cpu_times()))
+    }
+
+    /// A process that has used so much has ended.
+    pub(crate) fn add_cpu_times_of_ended(&self, times: CpuTimes) {
+        self.ended_times.set(self.ended_times.get().plus(times));
     }
 
     /// How many threads may live at a time.

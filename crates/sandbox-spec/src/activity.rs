@@ -24,6 +24,10 @@ pub struct Activity {
     pub files: Vec<FileRecord>,
     /// How many uses of further files there were.
     pub more_files: u64,
+    /// What it asked about (`access(2)`), by path.
+    pub asked: Vec<AskRecord>,
+    /// How many more questions there were.
+    pub more_asked: u64,
     /// What wanted to leave the sandbox.
     pub connections: Vec<ConnectionRecord>,
     /// How many further attempts to leave the sandbox there were.
@@ -123,7 +127,7 @@ pub enum FileFate {
 /// What somebody wanted to do with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DeniedUse {
+pub enum PathUse {
     /// Read it.
     Read,
     /// Make, change, rename or remove it.
@@ -132,7 +136,7 @@ pub enum DeniedUse {
     Run,
 }
 
-impl DeniedUse {
+impl PathUse {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -143,11 +147,22 @@ impl DeniedUse {
     }
 }
 
+/// Something that the guest asked about and did not do, or not yet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AskRecord {
+    /// What it asked about.
+    pub wanted: PathUse,
+    /// The path, without links in it.
+    pub path: String,
+    /// Whether the policy would have let it.
+    pub is_allowed: bool,
+}
+
 /// Something that the policy denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denial {
     /// What was wanted.
-    pub wanted: DeniedUse,
+    pub wanted: PathUse,
     /// The path, without links in it.
     pub path: String,
     /// How often.

@@ -26,7 +26,7 @@ mod spec;
 mod time;
 
 pub use activity::{
-    Activity, Command, Denial, DeniedUse, FileFate, FileRecord, ProcessEnd, ProcessRecord,
+    Activity, AskRecord, Command, Denial, FileFate, FileRecord, PathUse, ProcessEnd, ProcessRecord,
     ProgramRecord,
 };
 pub use change::{Change, Happened, Now};

@@ -67,6 +67,8 @@ pub struct Usage {
     pub system_calls: u64,
     /// Processes started, the first included.
     pub processes: u64,
+    /// Whether the guest wanted to write more than the limit of the disk leaves, and was refused.
+    pub is_disk_full: bool,
 }
 
 /// How a sandbox ended and what it used.

@@ -54,6 +54,7 @@ impl RunPlan {
             processes: self.limits.processes.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
             timeout: self.limits.timeout,
             output: self.limits.output_bytes.map(ByteSize),
+            disk: self.limits.disk_bytes.map(ByteSize),
             ..Limits::default()
         };
         if !self.network.allow.is_empty() {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use kernel_core::supervisor::Right;
-use sandbox_spec::{Activity, Denial, DeniedUse};
+use sandbox_spec::{Activity, Denial};
 
+use super::asks::use_of;
 use super::text;
 
 /// How many denials are told apart.
@@ -44,12 +45,7 @@ impl Denials {
     pub fn tell(self, activity: &mut Activity) {
         activity.more_denied = self.more;
         for ((right, path), times) in self.by_use {
-            let wanted = match right {
-                Right::Read => DeniedUse::Read,
-                Right::Write => DeniedUse::Write,
-                Right::Run => DeniedUse::Run,
-            };
-            activity.denied.push(Denial { wanted, path: text(&path), times });
+            activity.denied.push(Denial { wanted: use_of(right), path: text(&path), times });
         }
     }
 }

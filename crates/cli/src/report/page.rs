@@ -31,6 +31,7 @@ pub fn page(report: &RunReport) -> String {
     );
     summary(&mut page, &report.activity);
     denied(&mut page, &report.activity);
+    told_no(&mut page, &report.activity);
     page.push_str("<h2>Run</h2>\n<table>\n");
     for (name, value) in report.facts() {
         row(&mut page, name, &code(&value));
@@ -102,11 +103,25 @@ fn denied(page: &mut String, activity: &Activity) {
             denial.wanted.word(),
             code(&denial.path),
             denial.times,
-            code(&remedy(denial))
+            code(&remedy(denial.wanted, &denial.path))
         ));
     }
     page.push_str("</table>\n");
     more(page, MAX_LISTED, activity.denied.len(), activity.more_denied, "denials");
+}
+
+fn told_no(page: &mut String, activity: &Activity) {
+    let refused: Vec<_> = activity.asked.iter().filter(|ask| !ask.is_allowed).collect();
+    let items: Vec<String> = refused
+        .iter()
+        .map(|ask| {
+            let how = code(&remedy(ask.wanted, &ask.path));
+            format!("{} {} <i>to allow it: {how}</i>", ask.wanted.word(), code(&ask.path))
+        })
+        .collect();
+    if !items.is_empty() {
+        list(page, "Asked about, and told no by the policy", &items, activity.more_asked);
+    }
 }
 
 fn processes(page: &mut String, report: &RunReport) {

@@ -35,6 +35,7 @@ pub fn text(report: &RunReport) -> String {
     files(&mut text, &report.activity);
     connections(&mut text, &report.activity);
     denied(&mut text, &report.activity);
+    told_no(&mut text, &report.activity);
     if let Some(skill) = &report.skill {
         let count =
             if skill.changes.is_empty() { String::new() } else { counted(&skill.changes) + "; " };
@@ -133,10 +134,24 @@ fn denied(text: &mut String, activity: &Activity) {
     text.push_str("denied by the policy:\n");
     for denial in activity.denied.iter().take(MAX_FILES) {
         let (path, times) = (printable(&denial.path), times(denial.times));
-        let what = format!("{path}, {times}; to allow it: {}", remedy(denial));
+        let what = format!("{path}, {times}; to allow it: {}", remedy(denial.wanted, &denial.path));
         row(text, denial.wanted.word(), &what);
     }
     more(text, MAX_FILES, activity.denied.len(), activity.more_denied);
+}
+
+fn told_no(text: &mut String, activity: &Activity) {
+    let refused: Vec<_> = activity.asked.iter().filter(|ask| !ask.is_allowed).collect();
+    if refused.is_empty() {
+        return;
+    }
+    text.push_str("asked about, and told no by the policy:\n");
+    for ask in refused.iter().take(MAX_FILES) {
+        let what =
+            format!("{}; to allow it: {}", printable(&ask.path), remedy(ask.wanted, &ask.path));
+        row(text, ask.wanted.word(), &what);
+    }
+    more(text, MAX_FILES, refused.len(), activity.more_asked);
 }
 
 fn times(n: u64) -> String {

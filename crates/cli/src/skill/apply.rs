@@ -13,20 +13,21 @@ use crate::output;
 /// Options of `skill apply`.
 #[derive(Args)]
 pub struct Options {
-    /// The folder that `skill run` named at its end
+    /// The folder that `skill run` named at its end; without it, everything that is kept is listed
     #[arg(value_name = "KEPT")]
-    kept: PathBuf,
+    kept: Option<PathBuf>,
     /// Only show the changes
     #[arg(long)]
     dry_run: bool,
     /// Throw the changes away
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run", requires = "kept")]
     discard: bool,
 }
 
 /// Writes the changes back and removes the folder that kept them.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let aside = Aside::open(&options.kept)?;
+    let Some(kept) = &options.kept else { return list() };
+    let aside = Aside::open(kept)?;
     if options.discard {
         aside.discard()?;
         return Ok(ExitCode::SUCCESS);
@@ -35,6 +36,18 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     output::print(&in_words(&changes))?;
     if !options.dry_run {
         aside.write_back(&changes)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists what earlier runs have kept.
+fn list() -> Result<ExitCode, Failure> {
+    let all = Aside::all()?;
+    if all.is_empty() {
+        output::print("nothing is kept\n")?;
+    }
+    for aside in &all {
+        output::print(&format!("{}\n  {}\n", aside.path().display(), aside.words()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,14 +2,20 @@
 //!
 //! They are in the user's state folder and not in `/tmp`: they may outlive the run, and they need
 //! a file system with extended attributes.
+//!
+//! `NAME/files` takes the writes, `NAME/origin.json` says whose they are and is locked for as long
+//! as the run goes on, and `NAME/told` is there once the user was told of it. So what a run left
+//! that was killed is found by the next one.
 
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use skills::printable;
 
 use super::changes::{self, Change};
-use super::listing::shown_path;
+use super::listing::{counted, shown_path};
 use super::write_back::write_back;
 use crate::failure::Failure;
 
@@ -29,6 +35,8 @@ pub struct Aside {
     folder: Option<tempfile::TempDir>,
     path: PathBuf,
     origin: Origin,
+    /// Held while a run, or a decision, is under way.
+    _lock: File,
 }
 
 impl Aside {
@@ -48,10 +56,78 @@ impl Aside {
             .tempdir_in(&top)
             .map_err(failed)?;
         let path = folder.path().to_path_buf();
-        std::fs::create_dir(path.join(FILES)).map_err(failed)?;
+        for folder in [FILES, NOTHING] {
+            std::fs::create_dir(path.join(folder)).map_err(failed)?;
+        }
         let text = serde_json::to_string_pretty(&origin).map_err(|e| failed(e.into()))?;
-        std::fs::write(path.join(ORIGIN), text).map_err(failed)?;
-        Ok(Self { folder: Some(folder), path, origin })
+        let file = path.join(ORIGIN);
+        let lock = File::create(&file).map_err(failed)?;
+        lock.try_lock().map_err(|error| failed(error.into()))?;
+        std::fs::write(&file, text).map_err(failed)?;
+        Ok(Self { folder: Some(folder), path, origin, _lock: lock })
+    }
+
+    /// What every run has kept and nobody has decided about, by path. Runs that go on are not
+    /// among them.
+    pub fn all() -> Result<Vec<Self>, Failure> {
+        let entries = std::fs::read_dir(state_folder()?);
+        // What cannot be opened is no folder of ours, or is in use.
+        let opened = entries.into_iter().flatten().flatten().map(|entry| Self::open(&entry.path()));
+        let mut all: Vec<Self> = opened.filter_map(Result::ok).collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(all)
+    }
+
+    /// Tells of what runs have left that were killed before they could tell of it, once. What
+    /// they left empty goes.
+    pub fn tell_forgotten() {
+        // Who has no state folder has nothing in it.
+        for aside in Self::all().unwrap_or_default() {
+            if aside.path.join(TOLD).exists() {
+                continue;
+            }
+            match aside.changes() {
+                Ok(changes) if changes.is_empty() => {
+                    // Tried again by the next run.
+                    let _ = aside.discard();
+                }
+                _ => {
+                    eprintln!("note: an earlier run was cut off: {}", aside.words());
+                    eprintln!("hint: {}", aside.remedy());
+                    aside.set_told();
+                }
+            }
+        }
+    }
+
+    /// The user knows of it.
+    pub fn set_told(&self) {
+        // Who could not be marked is told of again.
+        let _ = File::create(self.path.join(TOLD));
+    }
+
+    /// What it is, in a line.
+    pub fn words(&self) -> String {
+        let count = self.changes().map_or_else(|_| "changes".to_owned(), |it| counted(&it));
+        let skill = printable(&self.origin.skill);
+        match &self.origin.folder {
+            Some(folder) => format!("{skill} wrote to {}: {count}", folder.display()),
+            None => format!("{skill} wrote to an empty folder: {count}"),
+        }
+    }
+
+    /// How to get at it.
+    pub fn remedy(&self) -> String {
+        let path = self.path.display();
+        match &self.origin.folder {
+            Some(_) => format!(
+                "`belljar skill apply {path}` writes it back, with --discard it is thrown away"
+            ),
+            None => format!(
+                "it is in {}; `belljar skill apply --discard {path}` throws it away",
+                self.files().display()
+            ),
+        }
     }
 
     /// Opens one that was kept.
@@ -61,9 +137,18 @@ impl Aside {
                 .hint("give the folder that `belljar skill run` named at its end")
         };
         let path = path.canonicalize().map_err(failed)?;
+        let lock = File::open(path.join(ORIGIN)).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::new(format!("{} is in use", path.display()))
+                    .hint("wait for the end of the run that writes to it"));
+            }
+        }
         let text = std::fs::read(path.join(ORIGIN)).map_err(failed)?;
         let origin = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
-        Ok(Self { folder: None, path, origin })
+        Ok(Self { folder: None, path, origin, _lock: lock })
     }
 
     /// Its path.
@@ -74,6 +159,11 @@ impl Aside {
     /// The folder that takes the writes.
     pub fn files(&self) -> PathBuf {
         self.path.join(FILES)
+    }
+
+    /// An empty folder, for a run that starts with nothing.
+    pub fn nothing(&self) -> PathBuf {
+        self.path.join(NOTHING)
     }
 
     /// Where the changes belong.
@@ -133,6 +223,8 @@ impl Aside {
 }
 
 const FILES: &str = "files";
+const NOTHING: &str = "nothing";
+const TOLD: &str = "told";
 const ORIGIN: &str = "origin.json";
 
 fn state_folder() -> Result<PathBuf, Failure> {

@@ -12,9 +12,9 @@ use skills::{GUEST_PATH, RunOptions, Skill, printable};
 
 use super::environment_cache::{Cache, Slot};
 use super::installer::Installation;
-use super::permissions::absolute;
 use super::registry::interpreter_version;
 use crate::failure::Failure;
+use crate::options::absolute;
 use crate::signals::Signals;
 
 /// Options that say where packages come from.

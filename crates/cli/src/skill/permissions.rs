@@ -4,30 +4,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use sandbox_spec::{ByteSize, EnvironmentItem, HostRule, MountAccess, parse_duration};
+use sandbox_spec::{EnvironmentItem, HostRule, MountAccess};
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
 use skills::{RunPlan, printable};
 
 use crate::failure::Failure;
+use crate::options::{CommonOptions, absolute};
 use crate::signals::Signals;
 
-/// Options that widen or narrow what a skill may do.
+/// Options about who decides what a skill may do.
 #[derive(Args)]
 #[command(next_help_heading = "Permissions")]
 pub struct PermissionOptions {
-    /// Let connections to this destination out
-    #[arg(long, value_name = "HOST[:PORT]")]
-    allow_net: Vec<String>,
-    /// Make a host folder or file visible inside, read-only unless `rw` is said
-    #[arg(long, value_name = "SRC:DST[:ro|rw]", value_parser = OsStringValueParser::new().try_map(|text| sandbox_spec::Mount::parse(&text)))]
-    mount: Vec<sandbox_spec::Mount>,
-    /// Set an environment variable, or pass the host's value on
-    #[arg(long, short, value_name = "NAME[=VALUE]", value_parser = OsStringValueParser::new().try_map(|text| EnvironmentItem::parse(&text)))]
-    env: Vec<EnvironmentItem>,
     /// Use your own policy, in the form of a belljar.yaml
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -37,53 +27,45 @@ pub struct PermissionOptions {
     /// Refuse what the skill asks for, and run without it
     #[arg(long)]
     pub no: bool,
-    /// End after this time, with exit code 124
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    timeout: Option<Duration>,
-    /// Memory of all processes together
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<ByteSize>,
-    /// Processes and threads alive at one time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    processes: Option<u64>,
-    /// Bytes written to standard output and standard error
-    #[arg(long, value_name = "SIZE")]
-    output: Option<ByteSize>,
+}
+
+/// What the flags say, as the strongest policy.
+pub fn flags(options: &CommonOptions) -> Result<Policy, Failure> {
+    let limits = &options.limits;
+    let mut policy = Policy {
+        limits: ResourceLimits {
+            memory_bytes: limits.memory.map(|size| size.0),
+            timeout: limits.timeout,
+            processes: limits.processes.map(u64::from),
+            output_bytes: options.output_limit().map(|size| size.0),
+            disk_bytes: limits.disk.map(|size| size.0),
+        },
+        ..Policy::default()
+    };
+    let network = &options.network;
+    network.check()?;
+    if network.net.is_some() || !(network.allow.is_empty() && network.deny.is_empty()) {
+        let hosts = |rules: &[HostRule]| rules.iter().map(ToString::to_string).collect();
+        let (allow, deny) = (hosts(&network.allow), hosts(&network.deny));
+        policy.network = Some(Network { allow, deny });
+    }
+    for mount in &options.mount {
+        policy.mounts.push(mount_of(mount)?);
+    }
+    for item in &options.env {
+        match item {
+            EnvironmentItem::Value(name, value) => {
+                policy.env.set.insert(text("--env", name)?, text("--env", value)?);
+            }
+            EnvironmentItem::FromHost(name) => {
+                policy.env.pass.insert(text("--env", name)?);
+            }
+        }
+    }
+    Ok(policy)
 }
 
 impl PermissionOptions {
-    /// What the flags say, as the strongest policy.
-    pub fn flags(&self) -> Result<Policy, Failure> {
-        let mut policy = Policy {
-            limits: ResourceLimits {
-                memory_bytes: self.memory.map(|size| size.0),
-                timeout: self.timeout,
-                processes: self.processes,
-                output_bytes: self.output.map(|size| size.0),
-            },
-            ..Policy::default()
-        };
-        for host in &self.allow_net {
-            host.parse::<HostRule>().map_err(|error| refused("--allow-net", &error.to_string()))?;
-            let network = policy.network.get_or_insert_with(Network::default);
-            network.allow.insert(host.clone());
-        }
-        for mount in &self.mount {
-            policy.mounts.push(mount_of(mount)?);
-        }
-        for item in &self.env {
-            match item {
-                EnvironmentItem::Value(name, value) => {
-                    policy.env.set.insert(text("--env", name)?, text("--env", value)?);
-                }
-                EnvironmentItem::FromHost(name) => {
-                    policy.env.pass.insert(text("--env", name)?);
-                }
-            }
-        }
-        Ok(policy)
-    }
-
     /// What the user's policy file says. Its paths are relative to its folder.
     pub fn user_policy(&self) -> Result<Policy, Failure> {
         let Some(path) = &self.policy else { return Ok(Policy::default()) };
@@ -125,14 +107,6 @@ fn mount_of(mount: &sandbox_spec::Mount) -> Result<Mount, Failure> {
 fn text(option: &str, value: &std::ffi::OsStr) -> Result<String, Failure> {
     let text = value.to_str().map(str::to_owned);
     text.ok_or_else(|| refused(option, &format!("{} is no text", value.display())))
-}
-
-/// A path that means the same whatever the current folder is.
-pub fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| {
-        Failure::new(format!("cannot find out where {} is: {error}", path.display()))
-            .code(Failure::CANNOT_START)
-    })
 }
 
 /// The variables of the host that are text; others cannot be passed to a skill.

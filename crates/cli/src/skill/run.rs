@@ -1,12 +1,11 @@
 //! `belljar skill run`: a script of a skill in a sandbox, with the least that it needs.
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use sandbox_spec::{Recording, SandboxSpec, Trace};
+use sandbox_spec::{Recording, SandboxSpec};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
@@ -14,13 +13,14 @@ use super::aside::{Aside, Origin};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
 use super::listing::{counted, in_words};
-use super::permissions::{self, PermissionOptions, absolute};
+use super::permissions::{self, PermissionOptions};
 use super::scratch::Scratch;
 use super::{deps, learn, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
-use crate::launch::{explain, run_to_end};
-use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
+use crate::launch::{exit_code, run_to_end, tell_end, write_report};
+use crate::options::{CommonOptions, absolute};
+use crate::report::{Fate, RunReport, tell_denied};
 use crate::signals::Signals;
 
 /// Options of `skill run`.
@@ -47,39 +47,32 @@ pub struct Options {
     /// Write what the script changed back to the current folder, without asking
     #[arg(long, conflicts_with = "work")]
     apply: bool,
-    /// Say after the run what the skill did: on standard error, or to FILE.html, FILE.json or
-    /// FILE.txt
-    #[arg(long, value_name = "FILE", num_args = 0..=1, value_parser = ReportTarget::parse)]
-    report: Option<Option<ReportTarget>>,
     /// Write the smallest policy that would have sufficed, for --policy
     #[arg(long, value_name = "FILE")]
     learn: Option<PathBuf>,
-    /// Print every system call, to standard error or to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    trace: Option<Option<PathBuf>>,
-    /// What runs the sandbox
-    #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
-    backend: String,
     #[command(flatten)]
     environment: EnvironmentOptions,
     #[command(flatten)]
     permissions: PermissionOptions,
+    #[command(flatten)]
+    common: CommonOptions,
 }
 
 /// Plans the run, starts it, and ends as it ended.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let signals = Signals::take_over()?;
     let _scratch = Scratch::new()?;
+    Aside::tell_forgotten();
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
     signals.check()?;
-    if let Some(Some(target)) = &options.report {
+    if let Some(Some(target)) = &options.common.report {
         target.check()?;
     }
     if let Some(path) = &options.learn {
         learn::check(path)?;
     }
-    let backend = backends::choose(&options.backend)?;
+    let backend = backends::choose(&options.common.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
     let plan = plan(options, &skill, &work.folder, &environment, &signals)?;
@@ -89,6 +82,9 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         aside.keep();
     }
     let ended = run_to_end(&*backend, &spec, &signals);
+    if let Some(path) = &options.common.json_report {
+        write_report(path, &ended)?;
+    }
     // What was written is listed and kept whatever the end was.
     let changes = work.changes()?;
     let report = match ended {
@@ -98,22 +94,20 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
             return Err(failure);
         }
     };
-    if let Some(words) = explain(&report.end, &spec) {
-        eprintln!("{words}");
-    }
+    tell_end(&report, &spec);
     tell_denied(report.activity.as_deref());
     if report.end.exit_code() != 0 {
         hint_at_packages(&skill, &environment, &options.path);
     }
     let fate = work.settle(&changes, Decision::of(options), &signals)?;
-    if let Some(target) = &options.report {
+    if let Some(target) = &options.common.report {
         let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
         report.write(target.as_ref())?;
     }
     if let (Some(path), Some(activity)) = (&options.learn, &report.activity) {
         learn::write(path, activity, &plan)?;
     }
-    Ok(report.end.exit_code().into())
+    Ok(exit_code(&report).into())
 }
 
 /// A script that failed may have failed for want of packages: says which are not here.
@@ -148,7 +142,7 @@ impl Work {
             }
             Some(path) if path.as_os_str() == "none" => {
                 let aside = Aside::new(Origin { skill, folder: None })?;
-                Ok(Self { folder: WorkFolder::ReadWrite(aside.files()), aside: Some(aside) })
+                Ok(Self { folder: WorkFolder::CopyOnWrite(aside.nothing()), aside: Some(aside) })
             }
             Some(path) => {
                 let path = absolute(path)?;
@@ -194,6 +188,7 @@ impl Work {
             return Ok(Fate::Applied);
         }
         let kept = aside.path().to_path_buf();
+        aside.set_told();
         if place.is_some() {
             eprintln!("kept aside: `belljar skill apply {}` writes it back", kept.display());
         } else {
@@ -230,7 +225,7 @@ fn plan(
     signals: &Signals,
 ) -> Result<RunPlan, Failure> {
     let mut run_options = RunOptions::new(work.clone());
-    run_options.flags = options.permissions.flags()?;
+    run_options.flags = permissions::flags(&options.common)?;
     run_options.user_policy = options.permissions.user_policy()?;
     run_options.host_env = permissions::host_environment();
     environment.apply(&mut run_options);
@@ -256,19 +251,10 @@ fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<Sandb
             mount.upper = Some(aside.files());
         }
     }
-    if std::io::stdout().is_terminal()
-        && let Some(kind) = std::env::var_os("TERM")
-        && let Some(term) = spec.environment.iter_mut().find(|(name, _)| name == "TERM")
-    {
-        term.1 = kind;
-    }
-    if options.report.is_some() || options.learn.is_some() {
+    options.common.apply(&mut spec)?;
+    options.common.network.apply_beside_rules(&mut spec)?;
+    if options.learn.is_some() {
         spec.recording = Recording::On;
     }
-    spec.trace = match &options.trace {
-        None => Trace::Off,
-        Some(None) => Trace::Stderr,
-        Some(Some(path)) => Trace::File(absolute(path)?),
-    };
     Ok(spec)
 }

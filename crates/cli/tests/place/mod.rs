@@ -76,6 +76,11 @@ impl Place {
         Finished::of(&output)
     }
 
+    /// Runs `belljar skill ...` to its end, while there may be something temporary of others.
+    pub fn output_beside(&self, arguments: &[&str]) -> Finished {
+        Finished::of(&self.skill(arguments).output().unwrap())
+    }
+
     /// Runs the skill.
     pub fn run(&self, arguments: &[&str]) -> Finished {
         self.output(&[&["run", "../probe"], arguments].concat())

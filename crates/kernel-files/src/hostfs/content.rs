@@ -11,7 +11,8 @@ use linux_abi::{Errno, SysResult};
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
 
 use super::beneath::open_in;
-use super::inode::HostInode;
+use super::budget::Mapped;
+use super::inode::{HostInode, stat_handle};
 use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
 use crate::metadata::FileKind;
 use crate::open_file::{MapRequest, MappedFile};
@@ -105,24 +106,34 @@ impl Content for HostInode {
             WriteAt::Offset(offset) => offset,
             WriteAt::End => rustix::fs::fstat(&*file).map_err(errno_of)?.st_size.cast_unsigned(),
         };
+        let most = self.writable_at(&file, start, source.remaining())?;
         let mut n_written = 0;
-        while source.remaining() > 0 {
+        while source.remaining() > 0 && n_written < most {
             let position = Some(start + n_written as u64);
-            match source.take_to_host(file.as_fd(), position, usize::MAX) {
+            match source.take_to_host(file.as_fd(), position, most - n_written) {
                 Ok(0) => break,
                 Ok(n) => n_written += n,
                 Err(errno) if n_written == 0 => return Err(errno),
                 Err(_) => break,
             }
         }
+        self.recount(&file)?;
         Ok((n_written, start + n_written as u64))
     }
 
     fn truncate(&self, size: u64) -> SysResult<()> {
-        rustix::fs::ftruncate(&*self.writing()?, size).map_err(errno_of)
+        let file = self.writing()?;
+        if let Some(budget) = &self.shared.budget
+            && budget.mapped(self.id()) == Some(Mapped::ToWrite)
+        {
+            budget.require(size.saturating_sub(stat_handle(&file)?.stx_size))?;
+        }
+        rustix::fs::ftruncate(&*file, size).map_err(errno_of)?;
+        self.recount(&file)
     }
 
     fn map(&self, request: MapRequest) -> SysResult<MappedFile> {
+        self.charge_mapping(request)?;
         if request.shared && request.writable {
             return Ok(MappedFile { host: self.writing()?, id: self.map_ids() });
         }
@@ -144,7 +155,14 @@ impl Content for HostInode {
             Allocate::Collapse => FallocateFlags::COLLAPSE_RANGE,
             Allocate::Insert => FallocateFlags::INSERT_RANGE,
         };
-        rustix::fs::fallocate(&*self.writing()?, flags, offset, length).map_err(errno_of)
+        let file = self.writing()?;
+        if let Some(budget) = &self.shared.budget
+            && matches!(what, Allocate::Reserve { .. } | Allocate::Zero { .. } | Allocate::Insert)
+        {
+            budget.require(length)?;
+        }
+        rustix::fs::fallocate(&*file, flags, offset, length).map_err(errno_of)?;
+        self.recount(&file)
     }
 
     fn seek_extent(&self, extent: Extent, offset: u64) -> SysResult<u64> {
@@ -167,6 +185,31 @@ impl Content for HostInode {
 }
 
 impl HostInode {
+    /// How many of `wanted` bytes may be written at `start`.
+    fn writable_at(&self, file: &OwnedFd, start: u64, wanted: usize) -> SysResult<usize> {
+        let Some(budget) = &self.shared.budget else { return Ok(wanted) };
+        let n = budget.writable(start, wanted as u64, || stat_handle(file))?;
+        Ok(usize::try_from(n).unwrap_or(wanted))
+    }
+
+    /// A file that can be written through a mapping counts as a whole from then on.
+    fn charge_mapping(&self, request: MapRequest) -> SysResult<()> {
+        let Some(budget) = &self.shared.budget else { return Ok(()) };
+        let how = if request.shared && request.writable { Mapped::ToWrite } else { Mapped::ToRead };
+        if budget.mapped(self.id()) >= Some(how) {
+            return Ok(());
+        }
+        if how == Mapped::ToWrite {
+            let stat = stat_handle(&*self.writing()?)?;
+            let holes = stat.stx_size.saturating_sub(stat.stx_blocks.saturating_mul(512));
+            if holes > budget.room() {
+                return Err(budget.refuse(Errno::ENOMEM));
+            }
+        }
+        budget.note_mapped(self.id(), how);
+        if how == Mapped::ToWrite { self.recount(&*self.writing()?) } else { Ok(()) }
+    }
+
     fn xattr_handle(&self) -> SysResult<Rc<OwnedFd>> {
         if self.kind() == FileKind::Directory {
             return Ok(Rc::new(self.open_for_listing()?));

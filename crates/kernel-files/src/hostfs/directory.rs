@@ -46,6 +46,32 @@ impl HostInode {
         self.directory_handle()
     }
 
+    /// The file that is about to lose this name, and whether it is its last. Only if somebody
+    /// counts what files take.
+    fn going(&self, name: &[u8]) -> Option<(Rc<HostInode>, bool)> {
+        self.shared.budget.as_ref()?;
+        let inode = self.find(name).ok()?;
+        let metadata = inode.metadata().ok()?;
+        Some((inode, metadata.kind() == FileKind::Directory || metadata.n_links <= 1))
+    }
+
+    fn gone(&self, going: Option<(Rc<HostInode>, bool)>) {
+        let Some((inode, is_last)) = going else { return };
+        // What was found out about it just now does not hold any more.
+        facts::changed();
+        if is_last {
+            inode.lost_last_name();
+        } else {
+            self.give_name();
+        }
+    }
+
+    fn give_name(&self) {
+        if let Some(budget) = &self.shared.budget {
+            budget.give_name();
+        }
+    }
+
     fn host_directory(inode: &Rc<dyn Inode>) -> SysResult<&HostInode> {
         inode.as_any().downcast_ref().ok_or(Errno::EXDEV)
     }
@@ -103,6 +129,9 @@ impl Directory for HostInode {
         let kept = Kept { uid: new.uid, gid: new.gid, mode: new.mode };
         let bits = if keeps_owners { kept.host_mode(new.kind.kind()) } else { new.mode };
         let mode = Mode::from_raw_mode(bits & HOST_MODE);
+        if let Some(budget) = &self.shared.budget {
+            budget.require_file()?;
+        }
         let mut opened = None;
         match new.kind {
             NewKind::Regular => {
@@ -130,6 +159,7 @@ impl Directory for HostInode {
             NewKind::CharacterDevice(_) | NewKind::BlockDevice(_) => return Err(Errno::EPERM),
         }
         let inode = self.find(name)?;
+        inode.charge_new();
         if keeps_owners && new.kind.kind() != FileKind::CharacterDevice {
             match inode.keep(kept) {
                 // Without attributes the file is whose the mount says, as in any host folder.
@@ -150,20 +180,32 @@ impl Directory for HostInode {
         let target = Self::host_directory(target)?;
         let place = target.place().ok_or(Errno::EPERM)?;
         let from = place.parent.directory_handle()?;
+        if let Some(budget) = &self.shared.budget {
+            budget.take_name()?;
+        }
         rustix::fs::linkat(&*from, &*place.name, &*handle, name, AtFlags::empty())
-            .map_err(errno_of)?;
+            .map_err(errno_of)
+            .inspect_err(|_| self.give_name())?;
         target.linked_to(Place { parent: self.this()?, name: Rc::from(name) });
         Ok(())
     }
 
     fn unlink(&self, name: &[u8]) -> SysResult<()> {
         check_name(name)?;
-        rustix::fs::unlinkat(&*self.writable()?, name, AtFlags::empty()).map_err(errno_of)
+        let handle = self.writable()?;
+        let going = self.going(name);
+        rustix::fs::unlinkat(&*handle, name, AtFlags::empty()).map_err(errno_of)?;
+        self.gone(going);
+        Ok(())
     }
 
     fn rmdir(&self, name: &[u8]) -> SysResult<()> {
         check_name(name)?;
-        rustix::fs::unlinkat(&*self.writable()?, name, AtFlags::REMOVEDIR).map_err(errno_of)
+        let handle = self.writable()?;
+        let going = self.going(name);
+        rustix::fs::unlinkat(&*handle, name, AtFlags::REMOVEDIR).map_err(errno_of)?;
+        self.gone(going);
+        Ok(())
     }
 
     fn rename(
@@ -186,8 +228,18 @@ impl Directory for HostInode {
         };
         let exchanged =
             if mode == RenameMode::Exchange { target.find(new_name).ok() } else { None };
+        let going = match mode {
+            RenameMode::Exchange => None,
+            _ => target.going(new_name).filter(|(inode, _)| !Rc::ptr_eq(inode, &moved)),
+        };
         rustix::fs::renameat_with(&*from, name, &*to, new_name, flags).map_err(errno_of)?;
         facts::changed();
+        target.gone(going);
+        if mode == RenameMode::Whiteout
+            && let Ok(whiteout) = self.find(name)
+        {
+            whiteout.charge_new();
+        }
         moved.moved_to(Place { parent: target.this()?, name: Rc::from(new_name) });
         if let Some(exchanged) = exchanged {
             exchanged.moved_to(Place { parent: self.this()?, name: Rc::from(name) });

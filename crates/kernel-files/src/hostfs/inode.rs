@@ -51,6 +51,10 @@ pub struct HostInode {
     pub(super) map_ids: Cell<u64>,
     /// What the host said last, and when.
     seen: Cell<Option<(Metadata, Moment)>>,
+    /// What it takes of the folder's budget.
+    charged: Cell<u64>,
+    /// Its last name is gone.
+    is_gone: Cell<bool>,
     /// What the guest believes of owner and mode, if the folder keeps that.
     kept: Cell<Option<Kept>>,
     attachments: Attachments,
@@ -84,6 +88,8 @@ impl HostInode {
             for_writing: RefCell::default(),
             map_ids: Cell::new(0),
             seen: Cell::new(Some((metadata, Moment::now()))),
+            charged: Cell::new(shared.budget.as_ref().map_or(0, |it| it.cost(id_of(stat), stat))),
+            is_gone: Cell::new(false),
             kept: Cell::new(kept),
             attachments: Attachments::default(),
             this: this.clone(),
@@ -155,6 +161,31 @@ impl HostInode {
         if self.place.borrow().is_some() {
             *self.place.borrow_mut() = Some(place);
         }
+    }
+
+    /// Counts anew what the file takes, after it was written to.
+    pub(super) fn recount(&self, file: &OwnedFd) -> SysResult<()> {
+        let Some(budget) = &self.shared.budget else { return Ok(()) };
+        let now = budget.cost(self.id, &stat_handle(file)?);
+        budget.recount(self.charged.replace(now), now);
+        Ok(())
+    }
+
+    /// A new file takes what it takes.
+    pub(super) fn charge_new(&self) {
+        if let Some(budget) = &self.shared.budget {
+            budget.recount(0, self.charged.get());
+        }
+    }
+
+    /// Its last name is gone. What it takes is given back when nobody has it open.
+    pub(super) fn lost_last_name(&self) {
+        self.is_gone.set(true);
+    }
+
+    /// Its number on the host.
+    pub(super) fn id(&self) -> HostId {
+        self.id
     }
 
     pub(super) fn this(&self) -> SysResult<Rc<Self>> {
@@ -367,6 +398,12 @@ impl HostInode {
 impl Drop for HostInode {
     fn drop(&mut self) {
         self.shared.forget(self.id);
+        if self.is_gone.get()
+            && let Some(budget) = &self.shared.budget
+            && budget.mapped(self.id).is_none()
+        {
+            budget.recount(self.charged.get(), 0);
+        }
         // Parents are let go in a loop: the chain may be longer than the stack is deep.
         let mut place = self.place.get_mut().take();
         while let Some(Place { parent, .. }) = place {

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use super::HostOptions;
+use super::budget::DiskBudget;
 use super::inode::HostInode;
 use crate::device_numbers::allocate_device;
 use crate::metadata::DeviceNumber;
@@ -23,6 +24,8 @@ pub type HostId = (u64, u64);
 pub struct Shared {
     pub options: HostOptions,
     pub device: DeviceNumber,
+    /// How much the files may take, if there is a limit.
+    pub budget: Option<Rc<DiskBudget>>,
     /// Files that somebody holds, so that two names of a file lead to one inode.
     inodes: RefCell<HashMap<HostId, Weak<HostInode>>>,
     /// Device numbers for host devices that are mounted beneath the folder.
@@ -33,9 +36,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(options: HostOptions) -> Rc<Self> {
+    pub fn new(options: HostOptions, budget: Option<Rc<DiskBudget>>) -> Rc<Self> {
         Rc::new(Self {
             options,
+            budget,
             device: allocate_device(),
             inodes: RefCell::default(),
             devices: RefCell::default(),

@@ -65,6 +65,7 @@ impl MemFile {
         if pages <= space.free_pages() || self.is_data(offset, length) {
             return length;
         }
+        space.refused();
         (space.free_pages() * PAGE).saturating_sub(offset % PAGE).min(length)
     }
 

@@ -28,6 +28,7 @@ pub struct Space {
     max_inodes: u64,
     n_inodes: Cell<u64>,
     next_inode: Cell<u64>,
+    has_refused: Cell<bool>,
 }
 
 impl Space {
@@ -40,6 +41,7 @@ impl Space {
             max_inodes: limits.max_inodes.unwrap_or(u64::MAX),
             n_inodes: Cell::new(0),
             next_inode: Cell::new(1),
+            has_refused: Cell::new(false),
         })
     }
 
@@ -52,10 +54,21 @@ impl Space {
     pub fn take_pages(&self, n: u64) -> SysResult<()> {
         let taken = self.n_pages.get().saturating_add(n);
         if taken > self.max_pages {
+            self.has_refused.set(true);
             return Err(Errno::ENOSPC);
         }
         self.n_pages.set(taken);
         Ok(())
+    }
+
+    /// Something cannot be written as a whole.
+    pub fn refused(&self) {
+        self.has_refused.set(true);
+    }
+
+    /// Whether something was refused for want of space.
+    pub fn has_refused(&self) -> bool {
+        self.has_refused.get()
     }
 
     /// Takes `n` pages that are in use already, whatever the limit says.
@@ -76,6 +89,7 @@ impl Space {
     /// Takes an inode and its number; `ENOSPC` if there are none left.
     pub fn take_inode(&self) -> SysResult<u64> {
         if self.n_inodes.get() >= self.max_inodes {
+            self.has_refused.set(true);
             return Err(Errno::ENOSPC);
         }
         Ok(self.force_inode())

@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::memory::{CString, UserPtr};
+use kernel_core::supervisor::Right;
 use kernel_files::permission::{Want, check};
-use kernel_files::{FileKind, Location};
+use kernel_files::{FileKind, Location, observed};
 use kernel_tasks::Thread;
 use linux_abi::files::{MountFlags, at};
 use linux_abi::{Errno, Fd, SysResult};
@@ -60,7 +61,16 @@ fn check_location(location: &Location, credentials: &Credentials, want: Want) ->
     check(&**inode, credentials, want)?;
     let is_stored =
         matches!(inode.kind(), FileKind::Regular | FileKind::Directory | FileKind::Symlink);
-    if want.contains(Want::WRITE) && is_stored { location.check_writable() } else { Ok(()) }
+    if want.contains(Want::WRITE) && is_stored {
+        location.check_writable()?;
+    }
+    observed::ask(location, &rights(want))
+}
+
+/// What the rules of a sandbox are asked about.
+fn rights(want: Want) -> Vec<Right> {
+    let all = [(Want::READ, Right::Read), (Want::WRITE, Right::Write), (Want::EXECUTE, Right::Run)];
+    all.into_iter().filter(|(bit, _)| want.contains(*bit)).map(|(_, right)| right).collect()
 }
 
 /// The credentials with the real ids in force. A real user other than root has no capabilities,

@@ -40,8 +40,9 @@ impl Process {
         self.signals.forget_all(&self.kernel.queued_signals);
         self.kernel.ipc.process_ended(self.pid);
         self.status.set(Some(status));
+        let times = self.cpu_times();
+        self.kernel.add_cpu_times_of_ended(times);
         if let Some(supervisor) = supervisor::get() {
-            let times = self.cpu_times();
             let event = ProcessEvent::Ended(status, times.user, times.system);
             supervisor.process(self.pid, event);
         }

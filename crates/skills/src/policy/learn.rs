@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandbox_spec::{Activity, ConnectionKind, ConnectionRecord, FileFate, FileRecord, Verdict};
+use sandbox_spec::{
+    Activity, AskRecord, ConnectionKind, ConnectionRecord, FileFate, PathUse, Verdict,
+};
 
 use super::merge::default_limits;
 use super::{Files, Network, Policy, ResourceLimits};
@@ -28,8 +30,8 @@ const MANY: usize = 8;
 
 /// The smallest policy for what a run did under `policy`.
 pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Policy) -> Policy {
-    let write = written(&activity.files);
-    let read = read(&activity.files, &write);
+    let write = written(activity);
+    let read = read(activity, &write);
     let is_used = |target: &str| {
         let mut paths = read.iter().chain(&write);
         paths.any(|path| is_beneath(target, path) || is_beneath(path, target))
@@ -39,7 +41,7 @@ pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Pol
         mounts: policy.mounts.iter().filter(|mount| is_used(&mount.target)).cloned().collect(),
         env: policy.env.clone(),
         limits: unusual(&policy.limits),
-        programs: Some(activity.programs.iter().map(|program| program.path.clone()).collect()),
+        programs: Some(programs(activity)),
         files: Some(Files { read, write }),
     }
 }
@@ -52,7 +54,20 @@ fn unusual(limits: &ResourceLimits) -> ResourceLimits {
         timeout: limits.timeout.filter(|_| limits.timeout != usual.timeout),
         processes: limits.processes.filter(|_| limits.processes != usual.processes),
         output_bytes: limits.output_bytes.filter(|_| limits.output_bytes != usual.output_bytes),
+        disk_bytes: limits.disk_bytes.filter(|_| limits.disk_bytes != usual.disk_bytes),
     }
+}
+
+/// What was started, and what was found to be there to be started.
+fn programs(activity: &Activity) -> BTreeSet<String> {
+    let started = activity.programs.iter().map(|program| program.path.clone());
+    started.chain(asked(activity, PathUse::Run).map(str::to_owned)).collect()
+}
+
+/// What the run asked about.
+fn asked(activity: &Activity, wanted: PathUse) -> impl Iterator<Item = &str> {
+    let is_it = move |ask: &&AskRecord| ask.wanted == wanted && ask.is_allowed;
+    activity.asked.iter().filter(is_it).map(|ask| ask.path.as_str())
 }
 
 fn hosts(connections: &[ConnectionRecord]) -> BTreeSet<String> {
@@ -63,32 +78,36 @@ fn hosts(connections: &[ConnectionRecord]) -> BTreeSet<String> {
     connections.iter().filter(left).map(ConnectionRecord::destination).collect()
 }
 
-fn written(files: &[FileRecord]) -> BTreeSet<String> {
+fn written(activity: &Activity) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
-    for file in files.iter().filter(|file| file.fate != FileFate::Unchanged) {
-        if OWN.iter().any(|own| is_beneath(own, &file.path)) {
+    let changed = activity.files.iter().filter(|file| file.fate != FileFate::Unchanged);
+    let changed = changed.map(|file| (file.path.as_str(), file.fate != FileFate::Temporary));
+    let asked = asked(activity, PathUse::Write).map(|path| (path, true));
+    for (path, is_lasting) in changed.chain(asked) {
+        if OWN.iter().any(|own| is_beneath(own, path)) {
             continue;
         }
-        let is_lasting = file.fate != FileFate::Temporary;
-        paths.insert(match whole(&file.path) {
+        paths.insert(match whole(path) {
             Some(whole) => whole.to_owned(),
-            None if is_lasting => as_text(&file.path).to_owned(),
-            None => as_text(folder_of(&file.path)).to_owned(),
+            None if is_lasting => as_text(path).to_owned(),
+            None => as_text(folder_of(path)).to_owned(),
         });
     }
     without_covered(gathered(paths, MANY, |path| Some(folder_of(path))))
 }
 
-fn read(files: &[FileRecord], write: &BTreeSet<String>) -> BTreeSet<String> {
+fn read(activity: &Activity, write: &BTreeSet<String>) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
-    for file in files.iter().filter(|file| file.is_read && !file.is_folder) {
-        let is_ruled = !OWN.iter().any(|own| is_beneath(own, &file.path));
-        if !is_ruled || write.iter().any(|allowed| is_beneath(allowed, &file.path)) {
+    let opened = activity.files.iter().filter(|file| file.is_read && !file.is_folder);
+    let opened = opened.map(|file| file.path.as_str());
+    for path in opened.chain(asked(activity, PathUse::Read)) {
+        let is_ruled = !OWN.iter().any(|own| is_beneath(own, path));
+        if !is_ruled || write.iter().any(|allowed| is_beneath(allowed, path)) {
             continue;
         }
-        paths.insert(match whole(&file.path) {
+        paths.insert(match whole(path) {
             Some(whole) => whole.to_owned(),
-            None => as_text(&file.path).to_owned(),
+            None => as_text(path).to_owned(),
         });
     }
     let paths = gathered(paths, MANY_SYSTEM, system_folder);
@@ -163,6 +182,7 @@ fn is_beneath(up: &str, down: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sandbox_spec::FileRecord;
 
     fn file(path: &str, is_read: bool, fate: FileFate) -> FileRecord {
         FileRecord { path: path.to_owned(), is_folder: false, is_read, fate }

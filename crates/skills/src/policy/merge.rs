@@ -116,6 +116,7 @@ fn over(strong: &ResourceLimits, weak: &ResourceLimits) -> ResourceLimits {
         timeout: strong.timeout.or(weak.timeout),
         processes: strong.processes.or(weak.processes),
         output_bytes: strong.output_bytes.or(weak.output_bytes),
+        disk_bytes: strong.disk_bytes.or(weak.disk_bytes),
     }
 }
 
@@ -198,6 +199,7 @@ impl Merge {
                 skill.output_bytes,
                 usual.output_bytes,
             ),
+            disk_bytes: self.limit("disk", own.disk_bytes, skill.disk_bytes, usual.disk_bytes),
         };
         over(&over(&own, &wish), &usual)
     }
@@ -234,6 +236,7 @@ pub(crate) fn default_limits() -> ResourceLimits {
         timeout: Some(std::time::Duration::from_secs(600)),
         processes: Some(256),
         output_bytes: Some(64 << 20),
+        disk_bytes: Some(4 << 30),
     }
 }
 

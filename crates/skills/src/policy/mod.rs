@@ -107,6 +107,9 @@ pub struct ResourceLimits {
     /// Bytes of standard output and error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
+    /// Bytes that may be written: kept aside, or in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
 }
 
 impl ResourceLimits {

@@ -181,6 +181,7 @@ fn limits(source: &mut Source<'_>, node: &Node) -> ResourceLimits {
     let Some(mut fields) = source.fields(node, "limits") else { return limits };
     limits.memory_bytes = fields.take("memory").and_then(|node| bytes(source, node, "memory"));
     limits.output_bytes = fields.take("output").and_then(|node| bytes(source, node, "output"));
+    limits.disk_bytes = fields.take("disk").and_then(|node| bytes(source, node, "disk"));
     limits.processes = fields.take("processes").and_then(|node| source.number(node, "processes"));
     limits.timeout = fields.take("timeout").and_then(|node| {
         let text = source.text(node, "timeout")?;
@@ -300,6 +301,7 @@ fn write_limits(text: &mut String, limits: &ResourceLimits) {
         ("timeout", timeout),
         ("processes", limits.processes.map(|n| n.to_string())),
         ("output", limits.output_bytes.map(|n| n.to_string())),
+        ("disk", limits.disk_bytes.map(|n| n.to_string())),
     ];
     for (name, value) in rows {
         if let Some(value) = value {

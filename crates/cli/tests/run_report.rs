@@ -1,0 +1,60 @@
+//! `belljar run --report`: the same report for any program.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_belljar")).arg("run").args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_report_goes_to_standard_error_or_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (page, json, text) = (path("r.html"), path("r.json"), path("r.txt"));
+    let program = ["--", "sh", "-c", "cat /etc/passwd > /tmp/copy; exit 3"];
+    for option in [&["--report", &page][..], &[&format!("--report={json}")], &["--report", &text]] {
+        let done = run(&[option, &program].concat());
+        assert_eq!(done.status.code(), Some(3), "{done:?}");
+        assert!(done.stderr.is_empty(), "{done:?}");
+    }
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    assert!(read(&page).contains("<code>/tmp/copy</code>"));
+    assert!(read(&text).contains("created     /tmp/copy"));
+    let json: Value = serde_json::from_str(&read(&json)).unwrap();
+    assert_eq!((&json["version"], &json["exit_code"]), (&1.into(), &3.into()));
+    assert_eq!(json["processes"].as_array().unwrap().len(), 2);
+    let printed = run(&[&["--report"][..], &program].concat());
+    let printed = String::from_utf8_lossy(&printed.stderr).into_owned();
+    assert!(printed.contains("report of sh") && printed.contains("└─ "), "{printed}");
+    let wrong = run(&["--report", "true"]);
+    assert_eq!(wrong.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("`--report --`"), "{wrong:?}");
+}
+
+fn duration(value: &Value) -> Duration {
+    Duration::new(
+        value["secs"].as_u64().unwrap(),
+        u32::try_from(value["nanos"].as_u64().unwrap()).unwrap(),
+    )
+}
+
+#[test]
+fn the_time_of_all_processes_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    // One child that is waited for, one that is not.
+    let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+    let script = format!("sh -c '{script}' & sh -c '{script}'; sleep 0.1");
+    let done = run(&["--json-report", file.to_str().unwrap(), "--", "sh", "-c", &script]);
+    assert!(done.status.success(), "{done:?}");
+    let json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let usage = &json["report"]["usage"];
+    assert!(duration(&usage["user_time"]) > Duration::from_millis(5), "{usage}");
+    assert!(duration(&usage["kernel_time"]) > Duration::ZERO, "{usage}");
+    assert_eq!(usage["is_disk_full"], false);
+}
