@@ -1,4 +1,5 @@
-//! `cargo xtask skills`: the cases of every example skill, inside.
+//! `cargo xtask skills`: the cases of every example skill, inside, and again under the policy that
+//! was learned from them.
 
 use std::process::Command;
 
@@ -19,7 +20,8 @@ pub fn run() -> Result<()> {
     skills.sort();
     let mut failed = Vec::new();
     for skill in &skills {
-        let outcome = succeed(Command::new(&belljar).args(["skill", "test"]).arg(skill));
+        let outcome =
+            succeed(Command::new(&belljar).args(["skill", "test", "--learned"]).arg(skill));
         if outcome.is_err() {
             failed.push(skill.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }

@@ -23,7 +23,7 @@ pub const HOME_FOLDER: &str = "/home/user";
 /// Where programs are looked for inside.
 pub const GUEST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Where Node finds packages from every folder.
-const NODE_MODULES: &str = "/node_modules";
+pub(crate) const NODE_MODULES: &str = "/node_modules";
 /// Paths that public skills write to, and that mean the work folder.
 const WORK_ALIASES: [&str; 2] = ["/mnt/user-data/outputs", "/mnt/user-data/uploads"];
 

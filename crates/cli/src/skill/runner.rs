@@ -1,5 +1,6 @@
 //! Plans of skills, run in a sandbox.
 
+use std::cell::RefCell;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -7,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use sandbox::{Backend, Control, ControlError, End, Streams};
-use sandbox_spec::{SandboxSpec, Trace};
+use sandbox_spec::{Activity, Recording, SandboxSpec, Trace};
 use skills::cases::{
     Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
 };
+use skills::policy::{self, Policy, learn};
 use skills::{GUEST_PATH, RunPlan, SKILL_FOLDER};
 
 use crate::signals::{ENDING, Signals};
@@ -55,8 +57,20 @@ impl Runner for SandboxRunner<'_> {
     }
 
     fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
+        self.run_recorded(request, Recording::Off).map(|(outcome, _)| outcome)
+    }
+}
+
+impl SandboxRunner<'_> {
+    /// Runs a case, and tells what it did if that shall be recorded.
+    fn run_recorded(
+        &self,
+        request: &RunRequest,
+        recording: Recording,
+    ) -> Result<(RunOutcome, Activity), RunnerError> {
         let mut spec = spec_of(&request.plan)?;
         spec.trace = self.trace.clone();
+        spec.recording = recording;
         let (input, feed) = std::io::pipe()?;
         let (output, output_end) = std::io::pipe()?;
         let (errors, errors_end) = std::io::pipe()?;
@@ -80,15 +94,73 @@ impl Runner for SandboxRunner<'_> {
                 Ok(report) => report.map_err(|error| RunnerError::Sandbox(error.into())),
                 Err(failure) => Err(RunnerError::Sandbox(failure.message().into())),
             };
+            let connections = running.connections().to_vec();
             // Nothing of the sandbox holds the pipes open any more.
             drop(running);
-            Ok(RunOutcome {
-                exit: exit_of(&report?.end),
+            let report = report?;
+            let outcome = RunOutcome {
+                exit: exit_of(&report.end),
                 stdout: output.join().unwrap_or_default(),
                 stderr: errors.join().unwrap_or_default(),
                 duration: started.elapsed(),
-            })
+            };
+            let mut activity = report.activity.map(|it| *it).unwrap_or_default();
+            activity.connections.extend(connections);
+            Ok((outcome, activity))
         })
+    }
+}
+
+/// Runs cases and learns what each needs.
+pub struct LearningRunner<'r> {
+    /// What runs the cases.
+    pub inside: &'r SandboxRunner<'r>,
+    /// What the last case needs.
+    pub learned: RefCell<Policy>,
+}
+
+impl Runner for LearningRunner<'_> {
+    fn name(&self) -> &'static str {
+        self.inside.name()
+    }
+
+    fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
+        let (outcome, activity) = self.inside.run_recorded(request, Recording::On)?;
+        let policy = learn(&activity, &activity.connections, &request.plan.policy);
+        // As a file would hold it.
+        let read = policy::read("learned", &policy.to_yaml());
+        if !read.is_valid() {
+            let text = skills::Report::new(read.findings).to_text();
+            return Err(RunnerError::Sandbox(text.into()));
+        }
+        self.learned.replace(read.policy);
+        Ok(outcome)
+    }
+}
+
+/// Runs a case again and holds it to what was learned from it.
+pub struct HoldingRunner<'r>(pub &'r LearningRunner<'r>);
+
+impl Runner for HoldingRunner<'_> {
+    fn name(&self) -> &'static str {
+        "learned"
+    }
+
+    fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
+        let policy = self.0.learned.take();
+        let mut request = request.clone();
+        request.plan.files = policy.files;
+        request.plan.programs = policy.programs;
+        request.plan.network = policy.network.unwrap_or_default();
+        let (outcome, activity) = self.0.inside.run_recorded(&request, Recording::Off)?;
+        match activity.denied.first() {
+            None => Ok(outcome),
+            Some(denial) => {
+                let words =
+                    format!("its own policy denied it to {} {}", denial.wanted.word(), denial.path);
+                Err(RunnerError::Sandbox(words.into()))
+            }
+        }
     }
 }
 

@@ -1,14 +1,19 @@
-//! `belljar skill test`.
+//! `belljar skill test`: the cases that a skill brings.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use sandbox_spec::Trace;
-use skills::cases::{CaseResult, NativeRunner, Runner, read_all, run_case, table};
+use skills::cases::{Case, CaseResult, NativeRunner, Runner, read_all, run_case_with, table};
+use skills::policy::Consent;
+use skills::{RunOptions, Skill, WorkFolder};
 
+use super::environment::EnvironmentOptions;
+use super::permissions::{self, PermissionOptions};
 use super::problem;
-use super::runner::{SandboxRunner, StoppableNativeRunner};
+use super::runner::{HoldingRunner, LearningRunner, SandboxRunner, StoppableNativeRunner};
 use super::scratch::Scratch;
 use crate::failure::Failure;
 use crate::signals::Signals;
@@ -20,14 +25,24 @@ pub struct Options {
     /// The skill: a folder or an archive
     path: PathBuf,
     /// Run the cases without a sandbox; only for skills that you trust
-    #[arg(long)]
+    #[arg(long, conflicts_with = "learned")]
     native: bool,
+    /// Run every case twice, the second time under the policy that was learned from the first
+    #[arg(long)]
+    learned: bool,
+    /// Only cases whose names contain this
+    #[arg(long, value_name = "TEXT")]
+    case: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// What runs the sandbox
     #[arg(long, value_name = "NAME", default_value = backends::DEFAULT)]
     backend: String,
+    #[command(flatten)]
+    environment: EnvironmentOptions,
+    #[command(flatten)]
+    permissions: PermissionOptions,
 }
 
 /// Runs every case and prints a table. Ends with 1 if one does not hold.
@@ -35,28 +50,38 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let signals = Signals::take_over()?;
     let _scratch = Scratch::new()?;
     let skill = problem::load(&options.path)?;
-    let runner: Box<dyn Runner + '_> = if options.native {
-        Box::new(StoppableNativeRunner { native: NativeRunner::default(), signals: &signals })
-    } else {
-        let backend = backends::choose(&options.backend)?;
-        Box::new(SandboxRunner { backend, signals: &signals, trace: Trace::Off })
+    let cases = cases(&skill, options)?;
+    let backend = backends::choose(&options.backend)?;
+    let environment = options.environment.prepare(&skill, &*backend, &signals)?;
+    let mut run_options = RunOptions::new(WorkFolder::Empty);
+    run_options.user_policy = options.permissions.user_policy()?;
+    run_options.host_env = permissions::host_environment();
+    if options.permissions.yes {
+        run_options.consent = Consent::Given;
+    }
+    environment.apply(&mut run_options);
+    let inside = SandboxRunner { backend, signals: &signals, trace: Trace::Off };
+    let native = StoppableNativeRunner { native: NativeRunner::default(), signals: &signals };
+    let learning = LearningRunner { inside: &inside, learned: RefCell::default() };
+    let holding = HoldingRunner(&learning);
+    let runners: &[&dyn Runner] = match (options.native, options.learned) {
+        (true, _) => &[&native],
+        (false, true) => &[&learning, &holding],
+        (false, false) => &[&inside],
     };
     let mut results: Vec<CaseResult> = Vec::new();
-    for (cases, findings) in read_all(&skill) {
-        if let Some(finding) = findings.first() {
-            let place = &finding.place;
-            return Err(Failure::new(format!("{}:{}: {}", place.file, place.line, finding.what)));
-        }
-        for case in &cases {
+    for case in &cases {
+        for runner in runners {
             signals.check()?;
-            results.push(run_case(&skill, case, runner.as_ref()));
+            let result = run_case_with(&skill, case, *runner, &run_options);
+            let is_passed = result.is_passed();
+            results.push(result);
+            if !is_passed {
+                break;
+            }
         }
     }
     signals.check()?;
-    if results.is_empty() {
-        return Err(Failure::new("the skill has no test cases")
-            .hint("write them in tests/*.yaml beside SKILL.md"));
-    }
     if options.json {
         output::print_json(&results)?;
     } else {
@@ -64,4 +89,30 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     }
     let passed = results.iter().all(CaseResult::is_passed);
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The cases that are wanted. There is at least one.
+fn cases(skill: &Skill, options: &Options) -> Result<Vec<Case>, Failure> {
+    let mut all = Vec::new();
+    for (cases, findings) in read_all(skill) {
+        if !findings.is_empty() {
+            eprint!("{}", skills::Report::new(findings).to_text());
+            return Err(Failure::new("the test cases are not valid")
+                .hint("mend what is named above; examples/skills has cases that are"));
+        }
+        all.extend(cases);
+    }
+    if all.is_empty() {
+        return Err(Failure::new("the skill has no test cases")
+            .hint("write them in tests/*.yaml beside SKILL.md"));
+    }
+    if let Some(text) = &options.case {
+        let names: Vec<String> = all.iter().map(|case| case.name.clone()).collect();
+        all.retain(|case| case.name.contains(text));
+        if all.is_empty() {
+            return Err(Failure::new(format!("no case has `{text}` in its name"))
+                .hint(format!("the cases are: {}", skills::printable(&names.join(", ")))));
+        }
+    }
+    Ok(all)
 }

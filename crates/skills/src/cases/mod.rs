@@ -18,7 +18,8 @@ pub use compare::{Mismatch, compare};
 pub use native::{NativeRunner, find_program};
 pub use read::{read, read_all};
 pub use run::{
-    CaseResult, Exit, RunOutcome, RunRequest, Runner, RunnerError, Verdict, run_case, table,
+    CaseResult, Exit, RunOutcome, RunRequest, Runner, RunnerError, Verdict, run_case,
+    run_case_with, table,
 };
 
 /// One test case.

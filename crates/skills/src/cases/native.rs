@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::run::{Exit, RunOutcome, RunRequest, Runner, RunnerError};
-use crate::plan::{HOME_FOLDER, RunPlan, SKILL_FOLDER, WORK_FOLDER};
+use crate::plan::{HOME_FOLDER, NODE_MODULES, RunPlan, WORK_FOLDER};
 
 /// How often the end of a run is looked for.
 const POLL: Duration = Duration::from_millis(5);
@@ -47,6 +47,8 @@ impl Runner for NativeRunner {
             .current_dir(map.to_host(&request.plan.cwd))
             .env_clear()
             .envs(request.plan.env.iter().map(|(name, value)| (name, map.to_host(value))))
+            // Inside, Node finds packages in a folder above the script.
+            .envs(map.host_of(NODE_MODULES).map(|folder| ("NODE_PATH", folder)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -70,11 +72,16 @@ impl PathMap {
             .mounts
             .iter()
             .filter_map(|mount| Some((mount.target.clone(), mount.source.clone()?)))
-            .filter(|(target, _)| target == SKILL_FOLDER)
+            .filter(|(target, _)| target != WORK_FOLDER)
             .collect();
         pairs.push((WORK_FOLDER.to_owned(), request.work.clone()));
         pairs.push((HOME_FOLDER.to_owned(), home.to_path_buf()));
         Self { pairs }
+    }
+
+    /// The host's folder that is mounted at a guest path.
+    fn host_of(&self, guest: &str) -> Option<&Path> {
+        self.pairs.iter().find(|(target, _)| target == guest).map(|(_, host)| host.as_path())
     }
 
     /// Translates a text that is a guest path or begins with one.
@@ -260,6 +267,14 @@ mod tests {
     #[test]
     fn the_host_environment_is_not_seen() {
         passes("#!/bin/sh\nenv\n", "    expect:\n      stdout: {excludes: [CARGO, RUST]}\n");
+    }
+
+    #[test]
+    fn no_signal_is_blocked() {
+        passes(
+            "#!/bin/sh\ngrep SigBlk /proc/self/status\n",
+            "    expect:\n      stdout: {matches: \"SigBlk:\\\\s0+$\"}\n",
+        );
     }
 
     #[test]

@@ -156,7 +156,17 @@ impl CaseResult {
 
 /// Runs one case in a fresh work folder and compares.
 pub fn run_case(skill: &Skill, case: &Case, runner: &dyn Runner) -> CaseResult {
-    let (verdict, duration) = match run_and_compare(skill, case, runner) {
+    run_case_with(skill, case, runner, &RunOptions::new(WorkFolder::Empty))
+}
+
+/// Like [`run_case`], with what the user says about the run. Its work folder is the case's.
+pub fn run_case_with(
+    skill: &Skill,
+    case: &Case,
+    runner: &dyn Runner,
+    options: &RunOptions,
+) -> CaseResult {
+    let (verdict, duration) = match run_and_compare(skill, case, runner, options) {
         Ok((mismatches, time)) if mismatches.is_empty() => (Verdict::Passed, time),
         Ok((mismatches, time)) => (Verdict::Failed { mismatches }, time),
         Err(error) => (Verdict::Broken { reason: with_causes(&error) }, Duration::ZERO),
@@ -185,6 +195,7 @@ fn run_and_compare(
     skill: &Skill,
     case: &Case,
     runner: &dyn Runner,
+    options: &RunOptions,
 ) -> Result<(Vec<Mismatch>, Duration), RunnerError> {
     let folder = tempfile::Builder::new().prefix("belljar-case-").tempdir()?;
     // The folder's own path may hold links; the plan wants the real one.
@@ -193,7 +204,8 @@ fn run_and_compare(
         put_input(skill, &work, path, input)
             .map_err(|cause| RunnerError::Input { path: path.clone(), cause })?;
     }
-    let mut options = RunOptions::new(WorkFolder::ReadWrite(work.clone()));
+    let mut options = options.clone();
+    options.work = WorkFolder::ReadWrite(work.clone());
     options.flags.env.set = case.env.clone();
     options.flags.limits.timeout = Some(case.timeout.unwrap_or(DEFAULT_TIMEOUT));
     let plan = plan_run(skill, case.script.as_deref(), &case.args, &options)?;
