@@ -4,6 +4,7 @@ mod place;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -115,6 +116,41 @@ fn scripts_without_a_first_line_run_by_their_names() {
     place.file("probe/scripts/go.py", "import sys\nprint('python', sys.argv[1:])\n");
     let done = place.run(&["go", "--", "a"]);
     assert_eq!((done.code, done.out.as_str()), (Some(0), "python ['a']\n"), "{done:?}");
+}
+
+fn is_here(program: &str) -> bool {
+    let is_here =
+        ["/usr/bin", "/usr/local/bin"].iter().any(|it| Path::new(it).join(program).exists());
+    if !is_here {
+        println!("SKIPPED: there is no {program} here");
+    }
+    is_here
+}
+
+#[test]
+fn every_kind_of_script_runs() {
+    let place = Place::new();
+    place.file("probe/scripts/perl.pl", "print \"perl @ARGV\\n\";\n");
+    place.file("probe/scripts/ruby.rb", "puts 'ruby ' + ARGV.join(' ')\n");
+    place.file("probe/scripts/node.mjs", "console.log('node', ...process.argv.slice(2));\n");
+    place.file("probe/scripts/python.py", "import sys\nprint('python', *sys.argv[1:])\n");
+    place.file("probe/scripts/bash.sh", "[[ a == a ]] && echo bash \"$@\"\n");
+    place.script("probe/scripts/sh", "echo sh \"$@\"\n");
+    for name in ["perl", "ruby", "node", "python", "bash", "sh"] {
+        let program = if name == "python" { "python3" } else { name };
+        if is_here(program) {
+            let done = place.run(&[name, "--", "a", "b c"]);
+            assert_eq!((done.code, done.out), (Some(0), format!("{name} a b c\n")), "{}", done.err);
+        }
+    }
+    fs::copy("/bin/echo", place.path("probe/scripts/program")).unwrap();
+    let done = place.run(&["program", "--", "a", "b c"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "a b c\n"), "{done:?}");
+    place.file("probe/scripts/types.ts", "const word: string = 'types'; console.log(word);\n");
+    let done = place.run(&["types"]);
+    if done.code != Some(0) {
+        done.is_failure(127, "deno, bun, tsx, node 22.6 or later", "skill deps");
+    }
 }
 
 #[test]

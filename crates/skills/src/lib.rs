@@ -38,7 +38,9 @@ pub use plan::{
     GUEST_PATH, HOME_FOLDER, MountKind, PlanError, PlannedMount, RunOptions, RunPlan, SKILL_FOLDER,
     WORK_FOLDER, WorkFolder, choose_script, plan_run,
 };
-pub use script::{Interpreter, Script, find_scripts, interpreter_of};
+pub use script::{
+    Interpreter, STRIP_TYPES, STRIPS_TYPES_SINCE, Script, find_scripts, interpreter_of,
+};
 pub use show::{Summary, show};
 pub use skill::{FileEntry, FileKind, Origin, Skill};
 pub use spec::SpecError;

@@ -1,6 +1,7 @@
 //! Scripts and what runs them.
 //!
-//! The interpreter comes from the `#!` line, else from the extension, else from the content. Many
+//! The interpreter comes from the `#!` line, else from the content or the extension, else from the
+//! mode bits: an executable text without an extension is the shell's. Many
 //! real scripts are executable without a `#!` line, and many archives lose the execute bit, so
 //! neither is needed.
 
@@ -14,6 +15,11 @@ pub(crate) const HEAD_BYTES: u64 = 512;
 
 /// Folders that hold no scripts to run, whatever their files are.
 const NOT_SCRIPTS: [&str; 4] = ["tests", "evals", "assets", "node_modules"];
+
+/// The option by which Node runs TypeScript, from [`STRIPS_TYPES_SINCE`] on.
+pub const STRIP_TYPES: &str = "--experimental-strip-types";
+/// The first version of Node, major and minor, that has [`STRIP_TYPES`].
+pub const STRIPS_TYPES_SINCE: (u32, u32) = (22, 6);
 
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +62,7 @@ impl Interpreter {
                 &["deno", "run", "--allow-all"],
                 &["bun", "run"],
                 &["tsx"],
-                &["node", "--experimental-strip-types"],
+                &["node", STRIP_TYPES],
             ]),
             Interpreter::Perl => of(&[&["perl"]]),
             Interpreter::Ruby => of(&[&["ruby"]]),
@@ -134,11 +140,20 @@ pub fn read(skill: &Skill, entry: &FileEntry) -> Option<Script> {
     let interpreter = match &shebang {
         Some(words) => from_shebang(words)?,
         None if head.starts_with(b"\x7fELF") => Interpreter::Elf,
-        None => from_extension(entry.extension()?)?,
+        None => match entry.extension() {
+            Some(extension) => from_extension(extension)?,
+            // What a shell does with an executable file that says nothing of itself.
+            None if entry.is_executable && is_text(&head) => Interpreter::Sh,
+            None => return None,
+        },
     };
     let is_entry =
         shebang.is_some() || entry.is_executable || does_something(skill, entry, &interpreter);
     Some(Script { path: entry.path.clone(), interpreter, shebang, size: entry.size, is_entry })
+}
+
+fn is_text(head: &[u8]) -> bool {
+    !head.is_empty() && !head.contains(&0)
 }
 
 /// Whether a file does more than define things for others.
@@ -247,6 +262,19 @@ mod tests {
         assert_eq!(interpreter("scripts/a", "\u{7f}ELF..."), Some(Interpreter::Elf));
         assert_eq!(interpreter("scripts/a.txt", "words"), None);
         assert_eq!(interpreter("scripts/.py", ""), None);
+    }
+
+    #[test]
+    fn then_the_mode_bits() {
+        let by_mode = |path: &str, content: &str| {
+            let skill = SkillBuilder::new("a").program(path, content).load();
+            interpreter_of(&skill, skill.find_file(path).unwrap())
+        };
+        assert_eq!(by_mode("scripts/go", "echo hello\n"), Some(Interpreter::Sh));
+        assert_eq!(by_mode("scripts/go.py", "print(1)\n"), Some(Interpreter::Python));
+        assert_eq!(by_mode("scripts/go", "\u{1}\u{0}"), None);
+        assert_eq!(by_mode("notes.txt", "words\n"), None);
+        assert_eq!(interpreter("scripts/go", "echo hello\n"), None);
     }
 
     #[test]

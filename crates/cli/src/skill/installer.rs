@@ -13,7 +13,7 @@ use sandbox_spec::{
 use skills::deps::{Need, Needs};
 use skills::install::{
     DEFAULT_INDEX_PROBE, ENVIRONMENT_FOLDER, Installer, NODE_FOLDER, PYTHON_FOLDER, Requirements,
-    Source, explain,
+    Source, explain, failed_script,
 };
 use skills::printable;
 
@@ -87,7 +87,29 @@ impl Installation<'_> {
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
         let source = self.widened(node_source());
         self.announce("Node", &self.needs.node, &source);
-        self.step(Installer::Npm, self.requirements.npm_command(), &source).map(drop)
+        self.step(Installer::Npm, self.requirements.npm_command(), &source)?;
+        self.node_scripts(&source.without_keys())
+    }
+
+    /// Runs what packages bring to be run when they are installed. A package whose script fails
+    /// may work all the same, so this is told and goes on.
+    fn node_scripts(&self, source: &Source) -> Result<(), Failure> {
+        let list = self.folder.join(NODE_FOLDER).join("node_modules/.package-lock.json");
+        let has_scripts = std::fs::read_to_string(list)
+            .map_or(true, |text| text.contains("\"hasInstallScript\""));
+        if !has_scripts {
+            return Ok(());
+        }
+        let command = self.requirements.npm_scripts_command();
+        if let Err(failed) = self.run_step(Installer::Npm, command, source)? {
+            eprint!("{}", last_lines(&failed.text));
+            let package = printable(failed_script(&failed.text).unwrap_or("a package"));
+            eprintln!(
+                "warning: the install script of {package} failed; it is installed without\nhint: \
+                 a script that fetches more than packages needs --registry-host HOST"
+            );
+        }
+        Ok(())
     }
 
     fn make_folder(&self, name: &str) -> Result<(), Failure> {
@@ -122,6 +144,16 @@ impl Installation<'_> {
         command: Vec<String>,
         source: &Source,
     ) -> Result<String, Failure> {
+        self.run_step(installer, command, source)?.map_err(|failed| failed.tell(source))
+    }
+
+    /// Like [`step`](Self::step); a command that failed is not told of yet.
+    fn run_step(
+        &self,
+        installer: Installer,
+        command: Vec<String>,
+        source: &Source,
+    ) -> Result<Result<String, FailedStep>, Failure> {
         self.signals.check()?;
         let spec = self.specification(installer, command, source)?;
         let (output, output_end) = std::io::pipe()
@@ -143,16 +175,13 @@ impl Installation<'_> {
         let end = report??.end;
         self.signals.check()?;
         if matches!(end, End::Exited { code: 0 }) {
-            return Ok(text);
+            return Ok(Ok(text));
         }
-        eprint!("{}", last_lines(&text));
-        if !matches!(end, End::Exited { .. })
-            && let Some(words) = crate::launch::explain(&end, &spec)
-        {
-            eprintln!("{words}");
-        }
-        let trouble = explain(installer, &text, &reached(source));
-        Err(Failure::new(trouble.what).hint(trouble.hint).code(Failure::CANNOT_START))
+        let words = match end {
+            End::Exited { .. } => None,
+            _ => crate::launch::explain(&end, &spec),
+        };
+        Ok(Err(FailedStep { installer, text, words }))
     }
 
     fn specification(
@@ -190,6 +219,27 @@ impl Installation<'_> {
         };
         spec.network = network(&source.hosts)?;
         Ok(spec)
+    }
+}
+
+/// A command that failed inside.
+struct FailedStep {
+    installer: Installer,
+    /// The end of what it printed.
+    text: String,
+    /// What ended it, if it did not end by itself.
+    words: Option<String>,
+}
+
+impl FailedStep {
+    /// Tells the user what it said, and makes the failure.
+    fn tell(self, source: &Source) -> Failure {
+        eprint!("{}", last_lines(&self.text));
+        if let Some(words) = self.words {
+            eprintln!("{words}");
+        }
+        let trouble = explain(self.installer, &self.text, &reached(source));
+        Failure::new(trouble.what).hint(trouble.hint).code(Failure::CANNOT_START)
     }
 }
 

@@ -125,7 +125,9 @@ pub fn of_runner(error: &RunnerError) -> Failure {
     let failure = Failure::new(with_causes(error)).code(Failure::CANNOT_START);
     match error {
         RunnerError::NoInterpreter(_) => failure
-            .hint("install one of them; `belljar skill deps` shows what else the skill needs")
+            .hint(
+                "install it, or one of them; `belljar skill deps` shows what else the skill needs",
+            )
             .code(NOT_FOUND),
         _ => failure,
     }

@@ -13,7 +13,9 @@ use skills::cases::{
     Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
 };
 use skills::policy::{self, Policy, learn};
-use skills::{GUEST_PATH, RunPlan, SKILL_FOLDER};
+use skills::{GUEST_PATH, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE};
+
+use super::registry::interpreter_version;
 
 use crate::signals::{ENDING, Signals};
 
@@ -24,12 +26,18 @@ pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
     let mut tried = Vec::new();
     for argv in std::iter::once(&plan.argv).chain(&plan.alternatives) {
         let Some(program) = argv.first() else { continue };
-        if is_there(program, path) {
+        let is_for_types = argv.get(1).is_some_and(|option| option == STRIP_TYPES);
+        if is_there(program, path) && !(is_for_types && is_old_node()) {
             spec.program = argv.iter().map(Into::into).collect();
             return Ok(spec);
         }
-        if !tried.contains(program) {
-            tried.push(program.clone());
+        let (major, minor) = STRIPS_TYPES_SINCE;
+        let name = match is_for_types {
+            true => format!("{program} {major}.{minor} or later"),
+            false => program.clone(),
+        };
+        if !tried.contains(&name) {
+            tried.push(name);
         }
     }
     Err(RunnerError::NoInterpreter(tried))
@@ -39,6 +47,13 @@ pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
 /// skill itself is left to the sandbox.
 fn is_there(program: &str, path: &str) -> bool {
     Path::new(program).starts_with(SKILL_FOLDER) || find_program(program, path).is_some()
+}
+
+/// Whether the host's Node cannot run TypeScript.
+fn is_old_node() -> bool {
+    let version = interpreter_version("node").unwrap_or_default();
+    let mut numbers = version.trim_start_matches('v').split('.').map(|it| it.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < STRIPS_TYPES_SINCE
 }
 
 /// Runs test cases in a sandbox.

@@ -80,7 +80,7 @@ impl Default for RunOutcome {
 #[derive(Debug, Error)]
 pub enum RunnerError {
     /// no program of the plan is there
-    #[error("none of these programs is there: {}", .0.join(", "))]
+    #[error("{}", no_interpreter(.0))]
     NoInterpreter(Vec<String>),
     /// the host refused
     #[error("cannot start the script")]
@@ -100,6 +100,15 @@ pub enum RunnerError {
         #[source]
         cause: std::io::Error,
     },
+}
+
+fn no_interpreter(tried: &[String]) -> String {
+    match tried {
+        [program] => format!("there is no `{program}`, which the script is to be run by"),
+        many => {
+            format!("the script can be run by any of these, and none is there: {}", many.join(", "))
+        }
+    }
 }
 
 /// Something that can run a plan: the sandbox, or the host itself.

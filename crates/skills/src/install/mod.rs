@@ -17,7 +17,7 @@ use thiserror::Error;
 pub use npm::npm_source;
 pub use pip::{DEFAULT_INDEX_PROBE, pip_source};
 pub use source::Source;
-pub use trouble::{Installer, Trouble, explain};
+pub use trouble::{Installer, Trouble, explain, failed_script};
 
 use crate::deps::{Need, Needs, is_system_module};
 
@@ -95,7 +95,7 @@ impl Requirements {
     /// The whole of what an environment depends on, as text. Two environments are the same if and
     /// only if this is.
     pub fn key_text(&self, interpreters: &BTreeMap<String, String>) -> String {
-        let mut text = String::from("layout 1\n");
+        let mut text = String::from("layout 2\n");
         for (name, version) in interpreters {
             let _ = writeln!(text, "interpreter {name} {version}");
         }
@@ -144,18 +144,24 @@ impl Requirements {
         format!("{package:#}\n")
     }
 
-    /// Installs the packages of Node from the `package.json` in the working folder.
+    /// Installs the packages of Node from the `package.json` in the working folder. What packages
+    /// bring to be run then is left to [`Requirements::npm_scripts_command`].
     pub fn npm_command(&self) -> Vec<String> {
         words(&[
             "npm",
             "install",
-            // Packages bring programs that run when they are installed. None is run.
             "--ignore-scripts",
             "--no-audit",
             "--no-fund",
             "--no-update-notifier",
             "--no-package-lock",
         ])
+    }
+
+    /// Runs what the packages of Node bring to be run when they are installed. Some packages do not
+    /// work without. It is a step of its own, so that they run without the keys to the registry.
+    pub fn npm_scripts_command(&self) -> Vec<String> {
+        words(&["npm", "rebuild", "--foreground-scripts", "--no-update-notifier"])
     }
 }
 

@@ -102,6 +102,20 @@ pub fn explain(installer: Installer, output: &str, hosts: &str) -> Trouble {
     Trouble::new("the packages cannot be installed", "the lines above say why")
 }
 
+/// The package of Node whose own program failed while it was installed, or a word for it.
+pub fn failed_script(output: &str) -> Option<&str> {
+    let is_script = |line: &&str| {
+        let rest = line.strip_prefix("npm ERR! ").or_else(|| line.strip_prefix("npm error "));
+        rest.is_some_and(|rest| rest.starts_with("command failed"))
+    };
+    output.lines().find(is_script)?;
+    let folder = output.lines().find_map(|line| {
+        let (_, path) = line.split_once("path ")?;
+        path.split_once("node_modules/").map(|(_, package)| package.trim())
+    });
+    Some(folder.unwrap_or("a package"))
+}
+
 /// The package that the registry does not have.
 fn missing_package(output: &str) -> Option<&str> {
     const BEFORE: [&str; 4] = [
