@@ -227,6 +227,10 @@ impl Machine for GuestMachine {
                 word.store(value, SeqCst);
             }
         }
+        // A trace shows every call.
+        let is_traced = self.engine().is_ok_and(|engine| engine.tracer.is_some());
+        let plain = if is_traced { 0 } else { who.plain_actions.0 };
+        slot.plain_actions.store(plain, SeqCst);
     }
 
     fn attach(&self, thread: &Rc<Thread>) {

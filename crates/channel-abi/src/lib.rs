@@ -66,6 +66,8 @@ pub struct Slot {
     pub ids: [AtomicU32; 8],
     /// Signals that wait for this thread or its process, whatever the mask is.
     pub pending: AtomicU64,
+    /// Signals whose action is the default one, without flags or mask.
+    pub plain_actions: AtomicU64,
 
     // Line 2: written by the guest, read by the kernel.
     /// The guest's signal mask.

@@ -229,6 +229,7 @@ impl Channel {
         slot.state.store(state::IDLE, SeqCst);
         slot.polled.store(0, SeqCst);
         slot.pending.store(0, SeqCst);
+        slot.plain_actions.store(0, SeqCst);
         slot.signal_mask.store(0, SeqCst);
         slot.host_tid.store(0, SeqCst);
         slot.in_futex.store(0, SeqCst);

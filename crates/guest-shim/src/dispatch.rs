@@ -13,7 +13,7 @@ use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
 use crate::{
-    answers, frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging, usage,
+    actions, answers, frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging, usage,
 };
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
@@ -87,6 +87,10 @@ fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64
     let r = &*registers;
     match number {
         nr::RT_SIGPROCMASK => mask::rt_sigprocmask(thread, r.rdi, r.rsi, r.rdx, r.r10),
+        nr::RT_SIGACTION => {
+            let r = *r;
+            actions::rt_sigaction(thread, &r, || forward(thread, registers, number))
+        }
         nr::SIGALTSTACK => mask::sigaltstack(thread, r),
         nr::FUTEX if futex::is_for_host(r.rsi) => Ok(futex::futex(thread, r)),
         nr::FUTEX if locks::is_lock(r.rsi) => locks::futex(thread, r),

@@ -22,6 +22,7 @@
 )]
 #![expect(clippy::indexing_slicing, reason = "constant indexes into arrays of the protocol")]
 
+mod actions;
 mod answers;
 mod channel;
 mod dispatch;

@@ -153,6 +153,7 @@ fn vfork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) ->
         alt_stack: thread.alt_stack.get(),
         clear_tid: thread.clear_tid.get(),
     }));
+    thread.overlaid_actions().forget();
     apply(thread, registers, start);
     0
 }

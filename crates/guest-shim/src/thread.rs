@@ -9,17 +9,22 @@ use core::sync::atomic::AtomicU64;
 use channel_abi::Slot;
 use channel_abi::layout::{AREAS_ADDRESS, CHANNEL_ADDRESS, CHANNEL_HEADER, SLOT_HEADER, SLOT_SIZE};
 
+use crate::actions::Overlaid;
 use crate::answers::KEPT_SIZE;
 use crate::entry::{Registers, shim_entry};
 
 /// A thread's share of the shim's memory:
-/// `[signal stack][XSAVE buffer][kept answers][stack][control block]`.
+/// `[signal stack][XSAVE buffer][kept answers][overlaid actions][stack][control block]`.
 pub const AREA_SIZE: u64 = 128 << 10;
 const SIGNAL_STACK: u64 = 32 << 10;
 const XSAVE_BUFFER: u64 = 16 << 10;
 /// What is left for the stack is at least this.
 const MIN_STACK: u64 = 40 << 10;
-const _: () = assert!(SIGNAL_STACK + XSAVE_BUFFER + KEPT_SIZE + MIN_STACK <= TCB_OFFSET);
+const OVERLAID_SIZE: u64 = 4096;
+const _: () = {
+    assert!(SIGNAL_STACK + XSAVE_BUFFER + KEPT_SIZE + OVERLAID_SIZE + MIN_STACK <= TCB_OFFSET);
+    assert!(size_of::<Overlaid>() as u64 <= OVERLAID_SIZE);
+};
 
 /// The control block is in the last KiB, so that it shares a page with the top of the stack.
 const TCB_OFFSET: u64 = AREA_SIZE - 1024;
@@ -154,6 +159,14 @@ impl Tcb {
     /// Memory for answers that need not be asked for again.
     pub fn kept_answers(&self) -> u64 {
         area(self.index.get()) + SIGNAL_STACK + XSAVE_BUFFER
+    }
+
+    /// What a `vfork` child on this thread has set over plain default actions.
+    pub fn overlaid_actions(&self) -> &'static Overlaid {
+        let address = self.kept_answers() + KEPT_SIZE;
+        // SAFETY: this thread's own memory, mapped with its stack; cells, for which any bytes are
+        // valid.
+        unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
     }
 
     /// An XSAVE image that means "as a fresh program has it": an empty header, which stands for

@@ -8,6 +8,7 @@ use kernel_files::MappedFile;
 use kernel_files::lending::{Lender, Loan};
 pub use kernel_loader::{Image, Segment};
 use linux_abi::files::OpenFlags;
+use linux_abi::signals::SigSet;
 use linux_abi::{Errno, SysResult};
 
 use crate::Thread;
@@ -205,4 +206,6 @@ pub struct Ids {
     pub gid: u32,
     /// `getegid`.
     pub egid: u32,
+    /// The signals whose action is as in a new program.
+    pub plain_actions: SigSet,
 }

@@ -208,7 +208,7 @@ impl Thread {
         self.publish_pending();
     }
 
-    /// Tells the shim the ids that it answers by itself.
+    /// Tells the shim the ids, and what else of the thread it answers by itself.
     pub(crate) fn publish_ids(&self) {
         let who = self.credentials();
         self.machine().publish_ids(Ids {
@@ -219,6 +219,7 @@ impl Thread {
             euid: who.euid,
             gid: who.gid,
             egid: who.egid,
+            plain_actions: self.process.signals.plain_actions(),
         });
     }
 

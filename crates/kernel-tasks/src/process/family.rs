@@ -20,9 +20,7 @@ impl Process {
         }
         *self.parent.borrow_mut() = Rc::downgrade(parent);
         parent.children.borrow_mut().insert(self.pid, Rc::clone(self));
-        for thread in self.threads() {
-            thread.publish_ids();
-        }
+        self.publish_ids();
     }
 
     pub(crate) fn set_parent_thread(&self, tid: Pid) {

@@ -93,6 +93,24 @@ impl ProcessSignals {
         }
     }
 
+    /// The signals whose action is as in a new program. None while another process could change
+    /// that.
+    pub(crate) fn plain_actions(&self) -> SigSet {
+        let actions = self.actions.borrow();
+        if Rc::strong_count(&actions) > 1 {
+            return SigSet::EMPTY;
+        }
+        let mut plain = SigSet::EMPTY;
+        for (action, number) in actions.borrow().iter().zip(1..) {
+            if *action == SigAction::default()
+                && let Some(signal) = Signal::new(number)
+            {
+                plain = plain.with(signal);
+            }
+        }
+        plain
+    }
+
     /// Takes a copy of the dispositions of another process, as `fork` does.
     pub(crate) fn copy_actions(&self, from: &Self) {
         let copy = *from.actions.borrow().borrow();

@@ -116,7 +116,11 @@ impl Thread {
     /// if it is ignored from now on, even if it is blocked.
     pub fn set_action(&self, signal: Signal, action: SigAction) {
         let process = self.process();
+        let was_plain = process.signals.action(signal) == SigAction::default();
         process.signals.set_action(signal, action);
+        if was_plain && action != SigAction::default() {
+            process.publish_ids();
+        }
         if process.signals.ignores(signal) {
             process.discard_pending(SigSet::of(signal));
             process.publish_pending();

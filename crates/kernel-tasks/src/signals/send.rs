@@ -106,6 +106,13 @@ fn is_dropped(process: &Process, thread: Option<&Rc<Thread>>, signal: Signal) ->
 }
 
 impl Process {
+    /// Tells the shims of all threads what they answer by themselves.
+    pub(crate) fn publish_ids(&self) {
+        for thread in self.threads() {
+            thread.publish_ids();
+        }
+    }
+
     /// Tells the shims of all threads what waits for them.
     pub(crate) fn publish_pending(&self) {
         for thread in self.threads() {

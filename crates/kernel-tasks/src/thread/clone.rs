@@ -147,6 +147,7 @@ impl Thread {
         child.core_filter.set(mine.core_filter.get());
         if flags.contains(CloneFlags::SIGHAND) {
             child.signals.share_actions(&mine.signals);
+            mine.publish_ids();
         } else {
             child.signals.copy_actions(&mine.signals);
         }
