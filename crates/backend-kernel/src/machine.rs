@@ -258,6 +258,7 @@ impl Machine for GuestMachine {
         let (space, message) = engine.fork_space(&self.place.space, self.place.index)?;
         self.write_start(start);
         self.set_action(action::FORK, [0, message]);
+        engine.expect_a_birth();
         Ok(Self::new(&engine, Place { space, index: self.place.index }))
     }
 
@@ -283,6 +284,7 @@ impl Machine for GuestMachine {
         space.prepare_slot(index);
         self.write_start(start);
         self.set_action(action::THREAD, [index as u64, 0]);
+        engine.expect_a_birth();
         Ok(Self::new(&engine, Place { space: Rc::clone(space), index }))
     }
 

@@ -8,7 +8,7 @@ use channel_abi::layout::{CHANNEL_ADDRESS, CHANNEL_SIZE, SOCKET_FD};
 use channel_abi::request::{ACTION_FAILED, Start, action, reply};
 use channel_abi::{ids, state};
 
-use crate::channel::request;
+use crate::channel::{request, request_staged};
 use crate::entry::{Registers, shim_clone_thread, shim_exit_thread};
 use crate::host::{self, map, nr};
 use crate::process::IS_THREADED;
@@ -16,7 +16,7 @@ use crate::thread::{
     AREA_SIZE, MAPPED_AREAS, Tcb, VforkParent, area, set_signal_stack, tcb, tcb_of,
 };
 use crate::usermem::{address_of, put};
-use crate::{inbox, robust};
+use crate::{inbox, robust, staging};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_FS: u64 = 0x200;
@@ -60,7 +60,13 @@ fn beginning(thread: &Tcb) -> Beginning {
 pub fn clone(thread: &Tcb, registers: &mut Registers, number: u64) -> i64 {
     let r = &*registers;
     let args = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
-    let result = request(thread, number as u32, args);
+    let result = match staging::entry(number) {
+        Some(entry) if entry.any != 0 => {
+            staging::stage(thread, entry, &args);
+            request_staged(thread, number as u32, args)
+        }
+        _ => request(thread, number as u32, args),
+    };
     if result < 0 {
         return result;
     }

@@ -134,6 +134,7 @@ impl Engine {
         if self.starting.borrow().is_empty() {
             return;
         }
+        self.expect_a_birth();
         for space in self.starting.take() {
             let Some(files) = space.program.borrow_mut().take() else { continue };
             let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();

@@ -29,6 +29,9 @@ const BACK_OFF_NANOS: u64 = 100_000_000;
 /// More than one part in this many of a sample spent waiting means contention.
 const CONTENDED_PART: u64 = 25;
 
+/// A new host process or thread makes its first request after about this time: waking the kernel
+/// for it would cost more than the kernel's waiting.
+const BIRTH_NANOS: u64 = 100_000;
 /// A host that is not slept in is asked this often for what it has to tell.
 const ASK_NANOS: u64 = 2_000_000;
 const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -51,6 +54,8 @@ pub struct Policy {
     now: Cell<Spins>,
     ticks_per_micro: u64,
     ask_the_host_every: u64,
+    /// The kernel expects a request until then.
+    expects_until: Cell<u64>,
     delay: RunDelay,
     sampled_at: Cell<u64>,
     sampled_delay: Cell<u64>,
@@ -88,6 +93,7 @@ impl Policy {
             now: Cell::new(usual),
             ticks_per_micro: per_micro,
             ask_the_host_every: ASK_NANOS / 1000 * per_micro,
+            expects_until: Cell::new(0),
             delay,
             sampled_at: Cell::new(ticks()),
             sampled_delay,
@@ -145,7 +151,7 @@ impl Engine {
                 continue;
             }
             // When every guest thread waits here, nobody can ask: sleep at once.
-            if !worked && (self.is_quiet() || now - last_work >= self.policy.now.get().kernel) {
+            if !worked && (self.is_quiet() || self.is_tired(now, last_work)) {
                 let has_news = self.sleep();
                 self.hear(has_news, &mut after_sleep);
                 last_work = ticks();
@@ -163,6 +169,20 @@ impl Engine {
                 bell.kernel_cpu.store(cpu, Relaxed);
             }
         }
+    }
+
+    /// Whether nothing has come for so long that it is better to sleep.
+    fn is_tired(&self, now: u64, last_work: u64) -> bool {
+        let policy = &self.policy;
+        let may_expect = policy.contended_until.get() == 0 && policy.usual.kernel > 0;
+        now - last_work >= policy.now.get().kernel
+            && !(may_expect && now < policy.expects_until.get())
+    }
+
+    /// A host process or thread is about to begin, and will ask something soon.
+    pub fn expect_a_birth(&self) {
+        let policy = &self.policy;
+        policy.expects_until.set(ticks() + BIRTH_NANOS / 1000 * policy.ticks_per_micro);
     }
 
     fn hear(&self, has_news: bool, after_sleep: &mut impl FnMut(bool)) {
