@@ -17,6 +17,7 @@ use clap::Args;
 
 use crate::command::build_belljar;
 use measure::{Launcher, Measurements};
+pub use table::duration;
 
 /// Options of `bench`.
 #[derive(Args)]

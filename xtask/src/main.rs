@@ -11,6 +11,7 @@ mod command;
 mod cpython;
 mod docs;
 mod faults;
+mod growth;
 mod guest_tests;
 mod hostile;
 mod picture;
@@ -49,6 +50,8 @@ enum Command {
     Faults(faults::Options),
     /// Run guests that attack, beside another sandbox
     Hostile(hostile::Options),
+    /// Measure what calls cost when there is much of something, and many idle sandboxes
+    Growth(growth::Options),
     /// Run the guest tests natively and inside, and compare
     GuestTests(guest_tests::Options),
     /// Run CPython's own tests natively and inside, and compare
@@ -82,6 +85,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bench(options) => bench::run(&options),
         Command::Faults(options) => faults::run(&options),
         Command::Hostile(options) => hostile::run(&options),
+        Command::Growth(options) => growth::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),
         Command::Cpython(options) => cpython::run(&options),
         Command::Programs(options) => programs::run(&options),
