@@ -116,21 +116,6 @@ TEST(pipe_size)
 	FAILS(fcntl(SUCCEEDS(open("/", O_RDONLY)), F_GETPIPE_SZ), EBADF);
 }
 
-TEST(leases)
-{
-	scratch();
-	make_file("file", "");
-	int file = SUCCEEDS(open("file", O_RDONLY));
-	EQUALS(fcntl(file, F_GETLEASE), F_UNLCK);
-	SUCCEEDS(fcntl(file, F_SETLEASE, F_RDLCK));
-	EQUALS(fcntl(file, F_GETLEASE), F_RDLCK);
-	signal(SIGIO, SIG_IGN);
-	FAILS(open("file", O_WRONLY | O_NONBLOCK), EWOULDBLOCK);
-	SUCCEEDS(fcntl(file, F_SETLEASE, F_UNLCK));
-	SUCCEEDS(open("file", O_WRONLY | O_NONBLOCK));
-	FAILS(fcntl(file, F_SETLEASE, F_RDLCK), EAGAIN);
-	FAILS(fcntl(file, F_SETLEASE, 99), EINVAL);
-}
 
 TEST(write_hints)
 {

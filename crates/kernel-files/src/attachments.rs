@@ -6,13 +6,16 @@
 //! holds it; so whoever attaches something that must last holds the inode (or its location) too.
 
 use std::any::{Any, TypeId};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// The objects that hang on one inode, at most one of each type.
 #[derive(Default)]
 pub struct Attachments {
     objects: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
+    /// How many open files read this one and cannot write to it. Here, and no object of its own,
+    /// because every open file counts.
+    pub(crate) n_readers: Cell<u32>,
 }
 
 impl Attachments {

@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
 
-use crate::inode::{DirEntry, Inode};
+use crate::inode::{DirEntry, Inode, OpenGuard};
 use crate::metadata::FileKind;
 use crate::open_file::{FileOps, OpenFile};
 
 /// An open directory. Its position is that of `getdents`.
 pub struct DirectoryFile {
     inode: Rc<dyn Inode>,
+    _guard: OpenGuard,
 }
 
 /// The positions after `.` and `..`.
@@ -19,9 +20,9 @@ const AFTER_DOT: u64 = 1;
 const AFTER_DOT_DOT: u64 = 2;
 
 impl DirectoryFile {
-    /// An open file on `inode`, which is a directory.
-    pub fn new(inode: Rc<dyn Inode>) -> Self {
-        Self { inode }
+    /// An open file on `inode`, which is a directory and gave `guard` for it.
+    pub fn new(inode: Rc<dyn Inode>, guard: OpenGuard) -> Self {
+        Self { inode, _guard: guard }
     }
 
     /// Shows the entries from the position on, until `visit` has no room, and moves the position.

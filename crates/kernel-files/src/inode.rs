@@ -272,6 +272,11 @@ pub trait Directory {
         false
     }
 
+    /// The directory is about to be opened. The result is kept until the open file is gone.
+    fn prepare_open(&self) -> SysResult<OpenGuard> {
+        Ok(None)
+    }
+
     /// Makes a new file of this name.
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
         let _ = (name, new);

@@ -1,8 +1,9 @@
-//! File locks: `flock`, record locks of processes, record locks of open files.
+//! File locks: `flock`, record locks of processes, record locks of open files, and leases.
 //!
 //! They hang on the inode. Record locks belong to a descriptor table (POSIX) or to an open file;
 //! both kinds see each other. `flock` locks are a world of their own, as on Linux.
 
+mod leases;
 mod range;
 
 #[cfg(test)]
@@ -12,12 +13,18 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use kernel_core::timers::Instant;
 use kernel_core::wait::{PollEvents, WaitQueue};
+use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
+use crate::inode::Inode;
 use crate::open_file::OpenFile;
+use crate::text_busy;
+use leases::{Leases, Others};
 use range::Ranges;
 
+pub use leases::BREAK_SECONDS;
 pub use range::{RangeLock, RecordLock};
 
 /// How many records of one file may be locked.
@@ -48,6 +55,8 @@ pub struct FileLocks {
     ranges: RefCell<Ranges>,
     /// Woken when a lock goes.
     pub queue: WaitQueue,
+    /// The leases.
+    pub leases: Leases,
 }
 
 thread_local! {
@@ -166,11 +175,37 @@ pub fn descriptor_closed(file: &OpenFile, table: u64) {
     }
 }
 
+/// The lease of an open file.
+pub fn lease_of(file: &OpenFile) -> Option<LockKind> {
+    file.object_attachments().get::<FileLocks>()?.leases.kind_of(file.id())
+}
+
+/// Who uses a file beside an open file of it with these flags.
+pub fn others(inode: &dyn Inode, flags: OpenFlags) -> Others {
+    let n_writers = text_busy::n_writers(inode);
+    let n_readers = inode.attachments().n_readers.get();
+    let own_writers = i64::from(flags.can_write());
+    let own_readers = u32::from(!flags.can_write());
+    Others {
+        is_written: n_writers > 0,
+        are_there: n_writers != own_writers || n_readers != own_readers,
+    }
+}
+
+/// Somebody opens a file: if leases are in the way, begins to break them, and says on which locks
+/// to wait and until when.
+pub fn break_leases(inode: &dyn Inode, writes: bool) -> Option<(Rc<FileLocks>, Instant)> {
+    let locks = inode.attachments().get::<FileLocks>()?;
+    let until = locks.leases.breaks(writes)?;
+    Some((locks, until))
+}
+
 /// An open file is gone, and its locks with it.
 pub(crate) fn file_released(file: &OpenFile) {
     if let Some(locks) = file.object_attachments().get::<FileLocks>() {
         locks.unlock(LockOwner::File(file.id()), RangeLock::WHOLE);
         // Taking a lock off never fails.
         let _ = locks.set_whole(file.id(), None);
+        locks.leases.remove(file.id());
     }
 }

@@ -4,12 +4,14 @@ use std::rc::Rc;
 
 use kernel_core::credentials::cap;
 use kernel_core::supervisor::Right;
+use kernel_core::timers::Instant;
 use linux_abi::files::{MountFlags, OpenFlags, ResolveFlags};
 use linux_abi::{Errno, SysResult};
 
 use crate::directory_file::DirectoryFile;
 use crate::fs_context::Access;
 use crate::inode::{Inode, NewKind, OpenGuard, OpenRequest};
+use crate::locks::{FileLocks, break_leases};
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::observed;
@@ -38,14 +40,18 @@ pub enum Opened {
     /// A FIFO, which may have to wait for its other end. The caller, who knows pipes, finds the
     /// pipe with the inode's attachments and makes the open file.
     Fifo(Location),
+    /// A file with a lease that is now being broken. The caller waits for that, until this moment
+    /// at most, and tries again.
+    Leased(Rc<FileLocks>, Instant),
 }
 
 impl Opened {
-    /// The open file, for those who do not wait; `ENXIO` for a FIFO.
+    /// The open file, for those who do not wait; `ENXIO` for a FIFO, `EAGAIN` for a leased file.
     pub fn into_file(self) -> SysResult<Rc<OpenFile>> {
         match self {
             Self::File(file) => Ok(file),
             Self::Fifo(_) => Err(Errno::ENXIO),
+            Self::Leased(..) => Err(Errno::EAGAIN),
         }
     }
 }
@@ -186,17 +192,29 @@ fn open_at(
         if flags.can_write() {
             writes = Some(InUse::for_writing(inode)?);
         }
+        if by == By::Guest
+            && fresh == Fresh::No
+            && let Some((locks, until)) = break_leases(&**inode, flags.can_write())
+        {
+            return Ok(Opened::Leased(locks, until));
+        }
         guard = content.prepare_open(flags)?;
         if flags.contains(OpenFlags::TRUNC) && fresh == Fresh::No {
             crate::operations::truncate_location(location, 0)?;
         }
+    } else if let Some(directory) = inode.directory() {
+        guard = directory.prepare_open()?;
     }
     let ops = make_ops(access, inode, &request, guard, writes)?;
     ops.check_flags(flags)?;
     if by == By::Guest {
         observed::tell_open(location, flags.can_read(), writes_file);
     }
-    Ok(Opened::File(OpenFile::at(ops, flags.as_shown(), location.clone())))
+    let file = OpenFile::at(ops, flags.as_shown(), location.clone());
+    if fresh == Fresh::Yes && flags.contains(OpenFlags::CREAT) {
+        file.set_created();
+    }
+    Ok(Opened::File(file))
 }
 
 fn check_open(
@@ -255,7 +273,7 @@ fn make_ops(
         FileKind::Regular if inode.content().is_some() => {
             Ok(Rc::new(RegularFile::new(Rc::clone(inode), guard, writes)))
         }
-        FileKind::Directory => Ok(Rc::new(DirectoryFile::new(Rc::clone(inode)))),
+        FileKind::Directory => Ok(Rc::new(DirectoryFile::new(Rc::clone(inode), guard))),
         FileKind::CharacterDevice | FileKind::BlockDevice => {
             access.fs.special().open(inode, request)
         }

@@ -295,6 +295,8 @@ pub struct OpenFile {
     flags: Cell<OpenFlags>,
     usage: Use,
     id: u64,
+    /// The file was made by opening it.
+    is_created: Cell<bool>,
     release_observers: RefCell<Vec<Weak<dyn ReleaseObserver>>>,
     location: Option<Location>,
     attachments: Attachments,
@@ -320,6 +322,7 @@ impl OpenFile {
             flags: Cell::new(flags),
             usage: Use::default(),
             id,
+            is_created: Cell::new(false),
             location,
             attachments: Attachments::default(),
             release_observers: RefCell::default(),
@@ -441,6 +444,16 @@ impl OpenFile {
     /// A number that no other open file of the sandbox has, for lock owners and `kcmp`.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether the file was made by the call that opened it (`F_CREATED_QUERY`).
+    pub fn is_created(&self) -> bool {
+        self.is_created.get()
+    }
+
+    /// The file was made by the call that opened it.
+    pub(crate) fn set_created(&self) {
+        self.is_created.set(true);
     }
 
     /// Has `observer` told when the last descriptor of this file is gone.

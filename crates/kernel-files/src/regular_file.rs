@@ -18,17 +18,33 @@ pub struct RegularFile {
     inode: Rc<dyn Inode>,
     _guard: OpenGuard,
     /// Held by who may write.
-    _writes: Option<InUse>,
+    writes: Option<InUse>,
 }
 
 impl RegularFile {
     /// An open file on `inode`, which has content and gave `guard` for it.
     pub fn new(inode: Rc<dyn Inode>, guard: OpenGuard, writes: Option<InUse>) -> Self {
-        Self { inode, _guard: guard, _writes: writes }
+        let file = Self { inode, _guard: guard, writes };
+        file.count_reader(1);
+        file
+    }
+
+    /// Those who can only read are counted, for leases.
+    fn count_reader(&self, change: i32) {
+        if self.writes.is_none() {
+            let n_readers = &self.inode.attachments().n_readers;
+            n_readers.set(n_readers.get().saturating_add_signed(change));
+        }
     }
 
     fn content(&self) -> SysResult<&dyn Content> {
         self.inode.content().ok_or(Errno::EINVAL)
+    }
+}
+
+impl Drop for RegularFile {
+    fn drop(&mut self) {
+        self.count_reader(-1);
     }
 }
 

@@ -41,6 +41,11 @@ impl InUse {
     }
 }
 
+/// How many have a file open for writing; negative is how many run it.
+pub(crate) fn n_writers(inode: &dyn Inode) -> i64 {
+    inode.attachments().get::<Users>().map_or(0, |users| users.0.get())
+}
+
 impl Drop for InUse {
     fn drop(&mut self) {
         self.users.0.set(self.users.0.get() - self.change);

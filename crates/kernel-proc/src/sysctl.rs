@@ -74,6 +74,8 @@ fn fs() -> Listing {
         .constant("dentry-state", "0\t0\t45\t0\t0\t0\n")
         .value("file-max", i64::MAX)
         .constant("file-nr", "0\t0\t9223372036854775807\n")
+        .value("lease-break-time", kernel_files::locks::BREAK_SECONDS)
+        .value("leases-enable", 1)
         .value("mount-max", 10_000)
         .value("nr_open", NR_OPEN)
         .constant("overflowgid", "65534\n")

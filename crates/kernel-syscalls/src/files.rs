@@ -64,6 +64,7 @@ pub(crate) use times::{futimesat, utime, utimensat, utimes};
 pub(crate) use truncate::{fallocate, ftruncate, truncate};
 pub(crate) use write::{pwrite64, pwritev, pwritev2, write, writev};
 pub(crate) use xattr::{
-    fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr, listxattr, llistxattr,
-    lremovexattr, lsetxattr, removexattr, setxattr,
+    fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, getxattrat, lgetxattr, listxattr,
+    listxattrat, llistxattr, lremovexattr, lsetxattr, removexattr, removexattrat, setxattr,
+    setxattrat,
 };

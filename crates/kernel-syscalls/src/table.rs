@@ -146,11 +146,11 @@ syscalls! {
     msgsnd                   [ 69] (int("msqid"), address("msgp"), size("msgsz"), hex("msgflg")) Full(wait ipc::msgsnd);
     msgrcv                   [ 70] (int("msqid"), address("msgp"), size("msgsz"), int("msgtyp"), hex("msgflg")) Full(wait ipc::msgrcv);
     msgctl                   [ 71] (int("msqid"), int("cmd"), address("buf")) Full(ipc::msgctl);
-    fcntl                    [ 72] (fd("fd"), int("cmd"), hex("arg")) Partial(wait files::fcntl, "leases and directory notification are refused (EINVAL); SIGIO comes from sockets, pipes and terminals only");
+    fcntl                    [ 72] (fd("fd"), int("cmd"), hex("arg")) Full(wait files::fcntl);
     flock                    [ 73] (fd("fd"), int("operation")) Full(wait files::flock);
     fsync                    [ 74] (fd("fd")) Full(files::fsync);
     fdatasync                [ 75] (fd("fd")) Full(files::fdatasync);
-    truncate                 [ 76] (path("path"), int("length")) Full(files::truncate);
+    truncate                 [ 76] (path("path"), int("length")) Full(wait files::truncate);
     ftruncate                [ 77] (fd("fd"), int("length")) Full(files::ftruncate);
     getdents                 [ 78] (fd("fd"), out_by("dirp", 2), size("count")) Full(files::getdents);
     getcwd                   [ 79] (out_by("buf", 1), size("size")) Full(files::getcwd);
@@ -449,10 +449,10 @@ syscalls! {
     lsm_set_self_attr        [460] (int("attr"), address("ctx"), size("size"), hex("flags")) Refused(EOPNOTSUPP, "there are no security modules");
     lsm_list_modules         [461] (address("ids"), address("size"), hex("flags")) Refused(EOPNOTSUPP, "there are no security modules");
     mseal                    [462] () Refused(ENOSYS, "not offered by hosts before 6.10");
-    setxattrat               [463] () Missing;
-    getxattrat               [464] () Missing;
-    listxattrat              [465] () Missing;
-    removexattrat            [466] () Missing;
+    setxattrat               [463] (dirfd("dfd"), path("pathname"), hex("at_flags"), path("name"), in_("args", 16), size("usize")) Full(files::setxattrat);
+    getxattrat               [464] (dirfd("dfd"), path("pathname"), hex("at_flags"), path("name"), in_("args", 16), size("usize")) Full(files::getxattrat);
+    listxattrat              [465] (dirfd("dfd"), path("pathname"), hex("at_flags"), address("list"), size("size")) Full(files::listxattrat);
+    removexattrat            [466] (dirfd("dfd"), path("pathname"), hex("at_flags"), path("name")) Full(files::removexattrat);
     open_tree_attr           [467] () Missing;
 }
 

@@ -3,7 +3,7 @@
 mod control;
 mod stat;
 
-pub use control::{FileLock, OpenHow, at, fcntl, ioctl, lock, owner};
+pub use control::{FileLock, OpenHow, XattrArgs, at, fcntl, ioctl, lock, owner};
 pub use stat::{Stat, Statfs, Statx, StatxTimestamp, statx_mask};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

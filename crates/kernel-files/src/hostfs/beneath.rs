@@ -7,6 +7,8 @@ use host_sys::{errno_of, rustix};
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use super::shared;
+
 /// Opens the folder that a mount shows. The path comes from the operator, not from a guest.
 pub fn open_root(path: &Path) -> SysResult<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -39,13 +41,25 @@ pub fn open_in(
     } else {
         resolve
     };
-    match rustix::fs::openat2(directory, name, flags, mode, resolve) {
+    with_a_free_number(|| match rustix::fs::openat2(directory, name, flags, mode, resolve) {
         // Hosts before 5.6, and filters that do not know the call. One name that is no link and
         // not `..` cannot lead elsewhere, so the older call is as safe.
         Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
             rustix::fs::openat(directory, name, flags, mode).map_err(errno_of)
         }
         result => result.map_err(errno_of),
+    })
+}
+
+/// Opens something, and if we have too many open files, once more without those that are open only
+/// because they may be needed again.
+fn with_a_free_number(open: impl Fn() -> SysResult<OwnedFd>) -> SysResult<OwnedFd> {
+    match open() {
+        Err(Errno::ENFILE) => {
+            shared::close_unused();
+            open()
+        }
+        result => result,
     }
 }
 
@@ -53,5 +67,7 @@ pub fn open_in(
 /// Needs the right to search it.
 pub fn open_for_listing(directory: &impl AsFd) -> SysResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(errno_of)
+    with_a_free_number(|| {
+        rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(errno_of)
+    })
 }

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, SeekFrom}
 use super::beneath::{check_name, open_in};
 use super::inode::{BELIEVED_NANOS, HostInode, Place};
 use super::kept::Kept;
-use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
+use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, OpenGuard, RenameMode};
 use crate::metadata::FileKind;
 
 /// Positions of the host are shown higher by this, because 1 and 2 are those after `.` and `..`.
@@ -120,6 +120,18 @@ impl Directory for HostInode {
             }
         }
         Ok(())
+    }
+
+    fn prepare_open(&self) -> SysResult<OpenGuard> {
+        if self.shared.is_immutable() {
+            return Ok(None);
+        }
+        // Whoever has opened a directory can ask about it even when it is gone.
+        match self.directory_handle() {
+            Ok(handle) => Ok(Some(Rc::new(handle))),
+            Err(Errno::EACCES) => Ok(None),
+            Err(errno) => Err(errno),
+        }
     }
 
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {

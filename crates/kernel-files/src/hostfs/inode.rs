@@ -43,6 +43,8 @@ pub struct HostInode {
     linked: RefCell<Option<Place>>,
     /// The handle of a directory. That of the top is never closed.
     handle: RefCell<Option<Rc<OwnedFd>>>,
+    /// The handle for as long as somebody holds it, even if it was closed here.
+    held: RefCell<Weak<OwnedFd>>,
     /// The handle can list, and is not for walking (`O_PATH`) only.
     handle_can_list: Cell<bool>,
     /// Descriptors that open files keep.
@@ -83,6 +85,7 @@ impl HostInode {
             place: RefCell::new(place),
             linked: RefCell::new(None),
             handle: RefCell::new(handle),
+            held: RefCell::default(),
             handle_can_list: Cell::new(false),
             for_reading: RefCell::default(),
             for_writing: RefCell::default(),
@@ -200,15 +203,15 @@ impl HostInode {
     /// The handle of this directory, opened anew if it was closed. The chain of parents that have
     /// none is walked down in a loop.
     pub fn directory_handle(&self) -> SysResult<Rc<OwnedFd>> {
-        if let Some(handle) = &*self.handle.borrow() {
-            return Ok(Rc::clone(handle));
+        if let Some(handle) = self.open_handle() {
+            return Ok(handle);
         }
         let mut missing = vec![self.this()?];
         let mut place = self.place();
         let mut handle = loop {
             let Some(Place { parent, .. }) = place else { return Err(Errno::ENOENT) };
-            if let Some(handle) = &*parent.handle.borrow() {
-                break Rc::clone(handle);
+            if let Some(handle) = parent.open_handle() {
+                break handle;
             }
             place = parent.place();
             missing.push(parent);
@@ -231,9 +234,15 @@ impl HostInode {
             directory.check_identity(&opened)?;
             handle = Rc::new(opened);
             *directory.handle.borrow_mut() = Some(Rc::clone(&handle));
+            *directory.held.borrow_mut() = Rc::downgrade(&handle);
             self.shared.opened_directory(&directory.this);
         }
         Ok(handle)
+    }
+
+    /// The handle of this directory, if there is one already.
+    fn open_handle(&self) -> Option<Rc<OwnedFd>> {
+        self.handle.borrow().clone().or_else(|| self.held.borrow().upgrade())
     }
 
     /// Whether the handle of this directory, once opened, can list it.
@@ -294,7 +303,10 @@ impl HostInode {
         }
         let Some(place) = self.place() else { return stat_handle(&*self.directory_handle()?) };
         self.stat_at(&place).or_else(|errno| {
-            // The name is gone; the file may have another one.
+            // The name is gone; a directory may be open, and the file may have another name.
+            if let Some(handle) = self.open_handle() {
+                return stat_handle(&handle);
+            }
             let other = self.linked.take().ok_or(errno)?;
             let stat = self.stat_at(&other)?;
             self.moved_to(other);

@@ -17,6 +17,25 @@ const MAX_DIRECTORY_HANDLES: usize = 512;
 /// How many recently used descriptors of unchanging files stay open.
 const MAX_RECENT_FILES: usize = 128;
 
+thread_local! {
+    /// All folders. The kernel has one thread, so these are those of the sandbox.
+    static FOLDERS: RefCell<Vec<Weak<Shared>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Closes what is open only because it may be needed again, in all folders.
+pub(super) fn close_unused() {
+    let folders: Vec<_> = FOLDERS.with_borrow_mut(|folders| {
+        folders.retain(|folder| folder.strong_count() > 0);
+        folders.iter().filter_map(Weak::upgrade).collect()
+    });
+    for folder in folders {
+        folder.recent_files.take();
+        for directory in folder.open_directories.take().iter().filter_map(Weak::upgrade) {
+            directory.close_handle();
+        }
+    }
+}
+
 /// The number of a host file: device and inode.
 pub type HostId = (u64, u64);
 
@@ -37,7 +56,7 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(options: HostOptions, budget: Option<Rc<DiskBudget>>) -> Rc<Self> {
-        Rc::new(Self {
+        let folder = Rc::new(Self {
             options,
             budget,
             device: allocate_device(),
@@ -45,7 +64,9 @@ impl Shared {
             devices: RefCell::default(),
             open_directories: RefCell::default(),
             recent_files: RefCell::default(),
-        })
+        });
+        FOLDERS.with_borrow_mut(|folders| folders.push(Rc::downgrade(&folder)));
+        folder
     }
 
     pub fn is_immutable(&self) -> bool {

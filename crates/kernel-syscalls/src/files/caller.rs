@@ -10,6 +10,7 @@ use kernel_files::{Access, FsContext, Location, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{OpenFlags, at};
 use linux_abi::{Errno, Fd, SysResult};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// The directory that paths of the older calls start at.
 pub(super) const HERE: Fd = Fd(at::FDCWD);
@@ -65,6 +66,26 @@ pub(super) fn read_path(thread: &Thread, path: UserPtr<CString>) -> SysResult<Ve
 /// Copies a path in; nothing is the empty path, for calls that take `AT_EMPTY_PATH`.
 pub(super) fn read_optional_path(thread: &Thread, path: UserPtr<CString>) -> SysResult<Vec<u8>> {
     if path.is_null() { Ok(Vec::new()) } else { read_path(thread, path) }
+}
+
+/// The longest structure that [`read_growing`] reads.
+const MAX_STRUCTURE: usize = 4096;
+
+/// Copies a structure in that has got longer over time: it may be longer than ours, if what is
+/// beyond is zero.
+pub(super) fn read_growing<T: FromBytes + IntoBytes>(
+    thread: &Thread,
+    structure: UserPtr<T>,
+    size: usize,
+) -> SysResult<T> {
+    let rest = size.checked_sub(size_of::<T>()).ok_or(Errno::EINVAL)?;
+    if size > MAX_STRUCTURE {
+        return Err(Errno::E2BIG);
+    }
+    let memory = thread.memory();
+    let value = structure.read(&memory)?;
+    let rest = structure.offset(1).cast::<u8>().read_many(&memory, rest)?;
+    if rest.iter().any(|&byte| byte != 0) { Err(Errno::E2BIG) } else { Ok(value) }
 }
 
 /// The open file behind a descriptor; `EBADF` also for one that was opened with `O_PATH`.

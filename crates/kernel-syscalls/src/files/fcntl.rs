@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod hint;
+mod lease;
 mod locks;
 mod notify;
 pub(super) mod owner;
@@ -53,6 +54,7 @@ fn answer(thread: &Rc<Thread>, fd: Fd, request: u32, argument: u64) -> SysResult
         command::DUPFD => descriptor::duplicate(thread, &file, argument, false),
         command::DUPFD_CLOEXEC => descriptor::duplicate(thread, &file, argument, true),
         command::DUPFD_QUERY => descriptor::is_same(thread, &file, argument),
+        command::CREATED_QUERY => Ok(file.is_created().into()),
         command::GETFD => Ok(thread.files().borrow().is_close_on_exec(fd)?.into()),
         command::SETFD => {
             let close_on_exec = argument & u64::from(command::FD_CLOEXEC) != 0;
@@ -82,9 +84,8 @@ fn answer(thread: &Rc<Thread>, fd: Fd, request: u32, argument: u64) -> SysResult
         command::GET_RW_HINT => hint::get(thread, &file, argument),
         command::SET_RW_HINT => hint::set(thread, &file, argument),
         command::GET_SEALS => Ok(memfd::seals(&file)?.into()),
-        // No leases are given out, so that none has to be broken.
-        command::GETLEASE => Ok(2),
-        command::SETLEASE => Err(Errno::EINVAL),
+        command::GETLEASE => Ok(lease::get(&file)),
+        command::SETLEASE => lease::set(thread, fd, &file, argument),
         _ => Err(Errno::EINVAL),
     }
 }

@@ -5,7 +5,10 @@
 use std::rc::Rc;
 
 use kernel_core::memory::{CString, UserPtr};
+use kernel_core::timers::Instant;
+use kernel_core::wait::PollEvents;
 use kernel_events::pipe::Fifo;
+use kernel_files::locks::FileLocks;
 use kernel_files::notify::{self, Event};
 use kernel_files::open::{OpenHow, Opened, open as open_path};
 use kernel_files::{Location, OpenFile};
@@ -13,13 +16,10 @@ use kernel_tasks::Thread;
 use linux_abi::files::{OpenFlags, OpenHow as GuestHow, ResolveFlags, mode};
 use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
 
-use super::caller::{Caller, HERE, read_path};
+use super::caller::{Caller, HERE, read_growing, read_path};
 
 /// The bits that mean "without a name"; the other bits of `O_TMPFILE` are `O_DIRECTORY`.
 const TMPFILE_ONLY: u32 = 0o20_000_000;
-
-/// The largest `struct open_how` that is read.
-const MAX_HOW: usize = 4096;
 
 /// Opens a file.
 pub(crate) async fn open(
@@ -63,7 +63,7 @@ pub(crate) async fn openat2(
     how: UserPtr<GuestHow>,
     size: usize,
 ) -> WaitResult<Fd> {
-    let how = read_how(&thread, how, size)?;
+    let how = read_growing(&thread, how, size)?;
     let flags =
         u32::try_from(how.flags).ok().and_then(OpenFlags::from_bits).ok_or(Errno::EINVAL)?;
     let resolve = ResolveFlags::from_bits(how.resolve).ok_or(Errno::EINVAL)?;
@@ -89,20 +89,6 @@ pub(crate) async fn openat2(
     open_with(thread, directory, path, OpenHow { flags, mode, resolve }).await
 }
 
-/// Copies a structure that may be longer than ours, if what is beyond is zero.
-fn read_how(thread: &Thread, how: UserPtr<GuestHow>, size: usize) -> SysResult<GuestHow> {
-    if size < size_of::<GuestHow>() {
-        return Err(Errno::EINVAL);
-    }
-    if size > MAX_HOW {
-        return Err(Errno::E2BIG);
-    }
-    let memory = thread.memory();
-    let value = how.read(&memory)?;
-    let rest = how.offset(1).cast::<u8>().read_many(&memory, size - size_of::<GuestHow>())?;
-    if rest.iter().any(|&byte| byte != 0) { Err(Errno::E2BIG) } else { Ok(value) }
-}
-
 async fn open_with(
     thread: Rc<Thread>,
     directory: Fd,
@@ -111,16 +97,22 @@ async fn open_with(
 ) -> WaitResult<Fd> {
     check_how(&how)?;
     let path = read_path(&thread, path)?;
-    let opened = {
-        let caller = Caller::new(&thread);
-        // To RESOLVE_IN_ROOT, the directory is where absolute paths start, too.
-        let is_in_root = how.resolve.contains(ResolveFlags::IN_ROOT);
-        let start = caller.start(directory, if is_in_root { b"" } else { &path })?;
-        open_path(&caller.access(), &start, &path, &how)?
-    };
-    let file = match opened {
-        Opened::File(file) => file,
-        Opened::Fifo(location) => open_fifo(&thread, location, how.flags).await?,
+    let file = loop {
+        let opened = {
+            let caller = Caller::new(&thread);
+            // To RESOLVE_IN_ROOT, the directory is where absolute paths start, too.
+            let is_in_root = how.resolve.contains(ResolveFlags::IN_ROOT);
+            let start = caller.start(directory, if is_in_root { b"" } else { &path })?;
+            open_path(&caller.access(), &start, &path, &how)?
+        };
+        match opened {
+            Opened::File(file) => break file,
+            Opened::Fifo(location) => break open_fifo(&thread, location, how.flags).await?,
+            Opened::Leased(..) if how.flags.contains(OpenFlags::NONBLOCK) => {
+                return Err(Errno::EAGAIN.into());
+            }
+            Opened::Leased(locks, until) => wait_for_leases(&thread, &locks, until).await?,
+        }
     };
     if let Some(location) = file.location()
         && !how.flags.contains(OpenFlags::PATH)
@@ -143,6 +135,17 @@ fn check_how(how: &OpenHow) -> SysResult<()> {
     } else if flags.contains(OpenFlags::CREAT | OpenFlags::DIRECTORY) {
         return Err(Errno::EINVAL);
     }
+    Ok(())
+}
+
+/// Waits until a lease goes or gets weaker, or its time is over.
+pub(super) async fn wait_for_leases(
+    thread: &Thread,
+    locks: &FileLocks,
+    until: Instant,
+) -> WaitResult<()> {
+    let wait = locks.leases.queue.wait(PollEvents::MSG);
+    thread.interruptible_until(Restart::IfAsked, Some(until), wait).await?;
     Ok(())
 }
 

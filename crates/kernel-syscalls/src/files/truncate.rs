@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use kernel_core::memory::{CString, UserPtr};
 use kernel_files::inode::Allocate;
+use kernel_files::locks::break_leases;
 use kernel_files::notify::{self, Event};
 use kernel_files::operations::{check_truncate, remove_privileges, truncate_location};
 use kernel_files::walk::LastLink;
@@ -12,9 +13,10 @@ use kernel_tasks::Thread;
 use kernel_tasks::signals::send_to_thread;
 use linux_abi::signals::{Signal, code};
 use linux_abi::tasks::rlimit;
-use linux_abi::{Errno, Fd, SysResult};
+use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
 use super::caller::{Caller, HERE, read_path};
+use super::open::wait_for_leases;
 
 const KEEP_SIZE: u32 = 0x01;
 const PUNCH_HOLE: u32 = 0x02;
@@ -23,15 +25,22 @@ const ZERO_RANGE: u32 = 0x10;
 const INSERT_RANGE: u32 = 0x20;
 
 /// Changes the length of a file.
-pub(crate) fn truncate(thread: &Rc<Thread>, path: UserPtr<CString>, length: i64) -> SysResult<()> {
+pub(crate) async fn truncate(
+    thread: Rc<Thread>,
+    path: UserPtr<CString>,
+    length: i64,
+) -> WaitResult<()> {
     let length = u64::try_from(length).map_err(|_| Errno::EINVAL)?;
-    let path = read_path(thread, path)?;
-    let caller = Caller::new(thread);
+    let path = read_path(&thread, path)?;
+    let caller = Caller::new(&thread);
     let location = caller.find(HERE, &path, 0, LastLink::Follow)?;
     check_truncate(&location, &caller.credentials)?;
-    check_limit(thread, length)?;
+    while let Some((locks, until)) = break_leases(&**location.inode()?, true) {
+        wait_for_leases(&thread, &locks, until).await?;
+    }
+    check_limit(&thread, length)?;
     truncate_location(&location, length)?;
-    remove_privileges(location.inode()?, &caller.credentials)
+    Ok(remove_privileges(location.inode()?, &caller.credentials)?)
 }
 
 /// Changes the length of an open file.

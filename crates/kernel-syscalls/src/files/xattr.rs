@@ -1,5 +1,5 @@
 //! Extended attributes: `getxattr(2)`, `setxattr(2)`, `listxattr(2)`, `removexattr(2)`, each by
-//! path, by link and by descriptor.
+//! path, by link, by descriptor, and relative to a directory (`getxattrat` and so on).
 
 use std::rc::Rc;
 
@@ -16,9 +16,12 @@ use kernel_files::permission::{Want, check, is_owner};
 use kernel_files::walk::LastLink;
 use kernel_files::{FileKind, Inode, Location};
 use kernel_tasks::Thread;
+use linux_abi::files::{XattrArgs, at};
 use linux_abi::{Errno, Fd, SysResult};
 
-use super::caller::{Caller, HERE, read_path, real_file};
+use super::caller::{
+    Caller, HERE, check_flags, last_link, read_growing, read_optional_path, read_path, real_file,
+};
 
 /// The longest name, with its zero.
 const MAX_NAME: usize = 256;
@@ -246,3 +249,80 @@ family!(getxattr setxattr listxattr removexattr (Path, thread, path)
 family!(lgetxattr lsetxattr llistxattr lremovexattr (Path, thread, path)
     by_path(thread, path, LastLink::Keep));
 family!(fgetxattr fsetxattr flistxattr fremovexattr (Fd, thread, fd) by_fd(thread, fd));
+
+/// What a path relative to a directory names; an empty one the descriptor itself, if asked for.
+fn by_place(thread: &Rc<Thread>, directory: Fd, path: Path, flags: u32) -> SysResult<Location> {
+    let takes_empty = flags & at::EMPTY_PATH != 0;
+    let path =
+        if takes_empty { read_optional_path(thread, path)? } else { read_path(thread, path)? };
+    if path.is_empty() && takes_empty && directory != HERE {
+        return by_fd(thread, directory);
+    }
+    Caller::new(thread).find(directory, &path, flags, last_link(flags))
+}
+
+/// Checks what all calls relative to a directory check first.
+fn check_place(flags: u32) -> SysResult<()> {
+    check_flags(flags, at::SYMLINK_NOFOLLOW | at::EMPTY_PATH)
+}
+
+/// Reads an attribute of a file that is named relative to a directory.
+pub(crate) fn getxattrat(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: Path,
+    flags: u32,
+    name: UserPtr<CString>,
+    args: UserPtr<XattrArgs>,
+    size: usize,
+) -> SysResult<usize> {
+    let args = read_growing(thread, args, size)?;
+    if args.flags != 0 {
+        return Err(Errno::EINVAL);
+    }
+    check_place(flags)?;
+    let location = by_place(thread, directory, path, flags)?;
+    get(thread, &location, name, UserPtr::new(args.value), args.size as usize)
+}
+
+/// Sets an attribute of a file that is named relative to a directory.
+pub(crate) fn setxattrat(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: Path,
+    flags: u32,
+    name: UserPtr<CString>,
+    args: UserPtr<XattrArgs>,
+    size: usize,
+) -> SysResult<()> {
+    let args = read_growing(thread, args, size)?;
+    check_place(flags)?;
+    let location = by_place(thread, directory, path, flags)?;
+    let value = UserPtr::new(args.value);
+    set(thread, &location, name, value, args.size as usize, args.flags)
+}
+
+/// Lists the attributes of a file that is named relative to a directory.
+pub(crate) fn listxattrat(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: Path,
+    flags: u32,
+    names: UserPtr<u8>,
+    size: usize,
+) -> SysResult<usize> {
+    check_place(flags)?;
+    list(thread, &by_place(thread, directory, path, flags)?, names, size)
+}
+
+/// Removes an attribute of a file that is named relative to a directory.
+pub(crate) fn removexattrat(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: Path,
+    flags: u32,
+    name: UserPtr<CString>,
+) -> SysResult<()> {
+    check_place(flags)?;
+    remove(thread, &by_place(thread, directory, path, flags)?, name)
+}

@@ -14,6 +14,18 @@ pub struct OpenHow {
     pub resolve: u64,
 }
 
+/// `struct xattr_args`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+#[expect(missing_docs, reason = "the names are those of the kernel's header")]
+pub struct XattrArgs {
+    pub value: u64,
+    pub size: u32,
+    pub flags: u32,
+}
+
 /// `struct flock`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -66,6 +78,8 @@ pub mod fcntl {
     pub const SETLEASE: u32 = 1024;
     pub const GETLEASE: u32 = 1025;
     pub const NOTIFY: u32 = 1026;
+    /// Was the file made by opening it?
+    pub const CREATED_QUERY: u32 = 1028;
     pub const DUPFD_QUERY: u32 = 1027;
     pub const DUPFD_CLOEXEC: u32 = 1030;
     pub const SETPIPE_SZ: u32 = 1031;

@@ -7,11 +7,10 @@ use std::rc::Rc;
 use kernel_files::dnotify::{Dnotify, change};
 use kernel_files::{FileKind, OpenFile};
 use kernel_tasks::Thread;
-use linux_abi::files::owner;
 use linux_abi::{Errno, Fd, SysResult};
 
 use super::super::async_signal::{MESSAGE, Ownership};
-use super::owner::user_of;
+use super::owner::own_unless_owned;
 use crate::handler::FromRegister;
 
 /// Starts or extends the watch of a directory; without any change to watch for, ends it.
@@ -31,11 +30,7 @@ pub(super) fn watch(
         return Err(Errno::ENOTDIR);
     }
     let ownership = Ownership::of(file);
-    if ownership.id.get() == 0 {
-        ownership.kind.set(owner::PID);
-        ownership.id.set(thread.process().pid.0.cast_signed());
-        ownership.named_by.set(user_of(thread));
-    }
+    own_unless_owned(thread, &ownership);
     if let Some(known) = file.attachments().get::<Dnotify>() {
         known.add(wanted);
         return Ok(0);

@@ -62,6 +62,15 @@ pub(in super::super) fn answer(
     }
 }
 
+/// Names the caller's process, if nobody is named.
+pub(super) fn own_unless_owned(thread: &Thread, ownership: &Ownership) {
+    if ownership.id.get() == 0 {
+        ownership.kind.set(owner::PID);
+        ownership.id.set(thread.process().pid.0.cast_signed());
+        ownership.named_by.set(user_of(thread));
+    }
+}
+
 /// `ESRCH` unless there is a task or a group of this number; zero means nobody.
 fn check_exists(thread: &Thread, id: i32) -> SysResult<()> {
     if id == 0 {
@@ -74,7 +83,7 @@ fn check_exists(thread: &Thread, id: i32) -> SysResult<()> {
 }
 
 /// Real and effective user of the caller.
-pub(super) fn user_of(thread: &Thread) -> (u32, u32) {
+fn user_of(thread: &Thread) -> (u32, u32) {
     let credentials = thread.credentials();
     (credentials.uid, credentials.euid)
 }
