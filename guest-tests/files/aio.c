@@ -111,6 +111,87 @@ TEST(polling_request)
 	EQUALS(wait_for_one().res & POLLIN, POLLIN);
 }
 
+TEST(polling_request_tells_without_being_asked)
+{
+	int ends[2], counter = SUCCEEDS(eventfd(0, 0));
+	SUCCEEDS(pipe(ends));
+	SUCCEEDS(setup(8));
+	struct iocb request = { .aio_data = 7, .aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = ends[0], .aio_buf = POLLIN,
+				.aio_flags = IOCB_FLAG_RESFD, .aio_resfd = counter };
+	EQUALS(submit(&request), 1);
+	pid_t child = FORK();
+	if (child == 0) {
+		EQUALS(write(ends[1], "x", 1), 1);
+		_exit(0);
+	}
+	uint64_t n = 0;
+	EQUALS(read(counter, &n, 8), 8);
+	EQUALS(n, 1);
+	EXITS(child, 0);
+	struct io_event event = wait_for_one();
+	EQUALS(event.data, 7);
+	EQUALS(event.res & POLLIN, POLLIN);
+	/* The same request can be made again; the data is still there. */
+	EQUALS(submit(&request), 1);
+	EQUALS(wait_for_one().res, POLLIN);
+}
+
+TEST(cancelled_request)
+{
+	int ends[2];
+	SUCCEEDS(pipe(ends));
+	SUCCEEDS(setup(8));
+	struct iocb request = { .aio_data = 9, .aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = ends[0], .aio_buf = POLLIN }, other = request;
+	struct io_event event;
+	EQUALS(submit(&request), 1);
+	FAILS(syscall(SYS_io_cancel, context, &other, &event), EINVAL);
+	FAILS(syscall(SYS_io_cancel, context, &request, &event), EINPROGRESS);
+	EQUALS(wait_for_one().data, 9);
+	FAILS(syscall(SYS_io_cancel, context, &request, &event), EINVAL);
+	FAILS(syscall(SYS_io_cancel, context, BAD_POINTER, &event), EFAULT);
+	FAILS(syscall(SYS_io_cancel, context + 12345, &request, &event), EINVAL);
+}
+
+TEST(no_more_than_was_asked_for)
+{
+	int ends[2];
+	SUCCEEDS(pipe(ends));
+	SUCCEEDS(setup(1));
+	struct iocb request = { .aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = ends[0], .aio_buf = POLLIN };
+	int n = 0;
+	while (n < 100000 && submit(&request) == 1)
+		n++;
+	CHECK(n > 0 && n < 100000); /* Linux rounds up */
+	EQUALS(errno, EAGAIN);
+	SUCCEEDS(syscall(SYS_io_destroy, context));
+}
+
+TEST(flags_of_requests)
+{
+	int file = new_file();
+	char text[16] = "";
+	SUCCEEDS(setup(8));
+	struct iocb request = { .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = file, .aio_buf = (uintptr_t) "end", .aio_nbytes = 3,
+				.aio_rw_flags = 0x10 /* RWF_APPEND */ };
+	off_t size = SUCCEEDS(lseek(file, 0, SEEK_END));
+	EQUALS(submit(&request), 1);
+	EQUALS(wait_for_one().res, 3);
+	EQUALS(lseek(file, 0, SEEK_END), size + 3);
+	EQUALS(pread(file, text, sizeof text, size), 3);
+	SAME_TEXT(text, "end");
+	request.aio_rw_flags = 0x40000000;
+	FAILS(submit(&request), EOPNOTSUPP);
+	request.aio_lio_opcode = IOCB_CMD_FSYNC;
+	FAILS(submit(&request), EINVAL);
+	request.aio_rw_flags = 0;
+	FAILS(submit(&request), EINVAL);
+	request.aio_lio_opcode = IOCB_CMD_PREAD;
+	request.aio_offset = -1;
+	FAILS(submit(&request), EINVAL);
+	request.aio_flags = 0x100;
+	FAILS(submit(&request), EINVAL);
+}
+
 TEST(refusals)
 {
 	int file = new_file();

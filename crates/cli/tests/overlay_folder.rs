@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// How often a run is killed. `BELLJAR_KILLS` asks for more.
-const KILLS: u32 = 8;
+const KILLS: u32 = 30;
 
 fn belljar(folder: &Path, script: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
@@ -58,6 +58,65 @@ fn a_second_run_finds_everything_as_the_first_left_it() {
     let gone = "ls /usr/bin/env /usr/bin/sort 2>/dev/null; ls /usr/share/doc; \
         test -s /usr/bin/kind && test -d /etc/moved && tail -1 /etc/hosts";
     says(at, gone, "more\n");
+}
+
+/// A root with a folder of many files in `base`.
+fn place_with_many_files() -> tempfile::TempDir {
+    let place = place();
+    for folder in 0..20 {
+        let folder = place.path().join(format!("base/many/{folder}"));
+        fs::create_dir_all(&folder).unwrap();
+        for file in 0..100 {
+            fs::write(folder.join(format!("f{file}")), "content").unwrap();
+        }
+    }
+    place
+}
+
+fn n_files(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(
+            |entry| {
+                if entry.file_type().unwrap().is_dir() { 1 + n_files(&entry.path()) } else { 1 }
+            },
+        )
+        .sum()
+}
+
+#[test]
+fn a_moved_folder_of_the_root_is_not_copied() {
+    let place = place_with_many_files();
+    let at = place.path();
+    let inside = |script: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_belljar"))
+            .args(["run", "--user", "root", "--overlay"])
+            .arg(at.join("kept"))
+            .arg("--root")
+            .arg(at.join("base"))
+            .args(["--mount", "/usr:/usr", "--mount", "/lib:/lib", "--mount", "/lib64:/lib64"])
+            .args(["--mount", "/bin:/bin", "--cwd", "/", "--", "sh", "-c", script])
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!((text(&output.stderr), output.status.code()), (String::new(), Some(0)));
+        text(&output.stdout)
+    };
+    inside(
+        "mkdir -p a && mv many a/moved && mv a/moved/3 three && echo new > a/moved/4/f1 && rm a/moved/5/f2",
+    );
+    assert!(n_files(&at.join("kept")) < 30, "{}", n_files(&at.join("kept")));
+    // Once more in the next run: what is found by a record can be moved again.
+    let look = "find many a three 2>/dev/null | wc -l; cat a/*/4/f1 three/f7; ls a/*/5 | wc -l";
+    let expected = "2021\nnew\ncontent99\n";
+    assert_eq!(inside(look), expected);
+    inside("mv a b && mv b a && mv a/moved a/again && mv three a/again/3 && mv a/again/3 three");
+    assert_eq!(inside(look), expected);
+    assert!(n_files(&at.join("kept")) < 40, "{}", n_files(&at.join("kept")));
+    inside("mv a/again many && mv three many/3 && rmdir a");
+    assert_eq!(inside("find many | wc -l; cat many/4/f1 many/3/f7"), "2020\nnew\ncontent");
+    inside("rm -r many && mkdir many && test -z \"$(ls many)\"");
+    assert_eq!(inside("ls many; ls -d three a 2>/dev/null; true"), "");
 }
 
 #[test]

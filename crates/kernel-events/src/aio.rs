@@ -5,9 +5,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_core::timers::{self, Timers};
+use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use kernel_files::OpenFile;
 use linux_abi::events::aio::IoEvent;
 use linux_abi::{Errno, SysResult};
@@ -24,7 +25,7 @@ pub const MAX_REQUESTS: u32 = 65_536;
 const STEP: u64 = 8;
 
 /// A request that waits until a file is ready.
-pub struct WaitingPoll {
+pub struct PollRequest {
     /// Its address in the guest, which names it.
     pub object: u64,
     /// What the result carries.
@@ -37,12 +38,56 @@ pub struct WaitingPoll {
     pub tells: Option<Rc<OpenFile>>,
 }
 
+/// A [`PollRequest`] under way. It is told of what happens to its file and looks at it soon after,
+/// when whoever changed the file is done.
+struct WaitingPoll {
+    id: u64,
+    request: PollRequest,
+    context: Weak<AioContext>,
+    registration: RefCell<Option<Registration>>,
+    will_look: Cell<bool>,
+    this: Weak<WaitingPoll>,
+}
+
+impl WaitingPoll {
+    /// What of that which it waits for has come.
+    fn ready(&self) -> PollEvents {
+        let PollRequest { file, asked, .. } = &self.request;
+        file.ops().poll(file) & *asked
+    }
+
+    fn result(&self, result: u32) -> IoEvent {
+        let PollRequest { object, data, .. } = self.request;
+        IoEvent { data, object, result: i64::from(result), result2: 0 }
+    }
+}
+
+impl Observer for WaitingPoll {
+    fn notify(&self, _events: PollEvents) {
+        let Some(context) = self.context.upgrade() else { return };
+        if self.will_look.replace(true) {
+            return;
+        }
+        let this = self.this.clone();
+        context.timers.at(timers::now(), move || {
+            let Some(poll) = this.upgrade() else { return };
+            poll.will_look.set(false);
+            if let Some(context) = poll.context.upgrade() {
+                context.look_at(&poll);
+            }
+        });
+    }
+}
+
 /// One context.
 pub struct AioContext {
     max_requests: usize,
     results: RefCell<VecDeque<IoEvent>>,
-    polls: RefCell<Vec<WaitingPoll>>,
+    polls: RefCell<BTreeMap<u64, Rc<WaitingPoll>>>,
+    last_poll: Cell<u64>,
     is_destroyed: Cell<bool>,
+    timers: Timers,
+    this: Weak<AioContext>,
     /// Woken when there is a result, or the context is gone.
     pub queue: WaitQueue,
 }
@@ -70,43 +115,41 @@ impl AioContext {
     }
 
     /// Adds a request that waits.
-    pub fn add_poll(&self, poll: WaitingPoll) {
-        self.polls.borrow_mut().push(poll);
-        self.look_at_polls();
-    }
-
-    /// Turns requests whose files are ready into results.
-    pub fn look_at_polls(&self) {
-        let mut waiting = Vec::new();
-        let polls = std::mem::take(&mut *self.polls.borrow_mut());
-        for poll in polls {
-            let ready = poll.file.ops().poll(&poll.file) & poll.asked;
-            if ready.is_empty() {
-                waiting.push(poll);
-                continue;
-            }
-            let result = i64::from(ready.bits());
-            let event = IoEvent { data: poll.data, object: poll.object, result, result2: 0 };
-            self.complete(event, poll.tells.as_deref());
+    pub fn add_poll(&self, request: PollRequest) {
+        let id = self.last_poll.get() + 1;
+        self.last_poll.set(id);
+        let poll = Rc::new_cyclic(|this| WaitingPoll {
+            id,
+            request,
+            context: self.this.clone(),
+            registration: RefCell::default(),
+            will_look: Cell::new(false),
+            this: this.clone(),
+        });
+        self.polls.borrow_mut().insert(id, Rc::clone(&poll));
+        if let Some(queue) = poll.request.file.ops().queue() {
+            let this: Weak<dyn Observer> = poll.this.clone();
+            let registration = queue.observe(poll.request.asked, this);
+            poll.registration.replace(Some(registration));
         }
-        self.polls.borrow_mut().extend(waiting);
+        self.look_at(&poll);
     }
 
-    /// The files of requests that wait, and what for.
-    pub fn polled(&self) -> Vec<(Rc<OpenFile>, PollEvents)> {
-        let polls = self.polls.borrow();
-        polls.iter().map(|poll| (Rc::clone(&poll.file), poll.asked)).collect()
+    /// Turns a request into a result if its file is ready.
+    fn look_at(&self, poll: &WaitingPoll) {
+        let ready = poll.ready();
+        if !ready.is_empty() && self.polls.borrow_mut().remove(&poll.id).is_some() {
+            self.complete(poll.result(ready.bits()), poll.request.tells.as_deref());
+        }
     }
 
     /// Gives a waiting request up; `EINVAL` if there is none at this address. Its result comes as
     /// any other.
     pub fn cancel(&self, object: u64) -> SysResult<()> {
-        let mut polls = self.polls.borrow_mut();
-        let index = polls.iter().position(|poll| poll.object == object).ok_or(Errno::EINVAL)?;
-        let poll = polls.remove(index);
-        drop(polls);
-        let event = IoEvent { data: poll.data, object, result: 0, result2: 0 };
-        self.complete(event, poll.tells.as_deref());
+        let is_it = |poll: &&Rc<WaitingPoll>| poll.request.object == object;
+        let poll = self.polls.borrow().values().find(is_it).cloned().ok_or(Errno::EINVAL)?;
+        self.polls.borrow_mut().remove(&poll.id);
+        self.complete(poll.result(0), poll.request.tells.as_deref());
         Ok(())
     }
 
@@ -132,7 +175,7 @@ impl AioContext {
 
     fn destroy(&self) {
         self.is_destroyed.set(true);
-        self.polls.borrow_mut().clear();
+        drop(self.polls.take());
         self.queue.wake(PollEvents::all());
     }
 }
@@ -146,7 +189,7 @@ pub struct AioContexts {
 impl AioContexts {
     /// Makes a context and returns its number, which is an address at or below `readable`:
     /// libraries look there, before they call, for a ring that Linux may have mapped.
-    pub fn setup(&self, max_requests: u32, readable: u64) -> SysResult<u64> {
+    pub fn setup(&self, max_requests: u32, readable: u64, timers: &Timers) -> SysResult<u64> {
         let mut contexts = self.contexts.borrow_mut();
         if contexts.len() >= MAX_CONTEXTS || max_requests > MAX_REQUESTS {
             return Err(Errno::EAGAIN);
@@ -155,14 +198,18 @@ impl AioContexts {
             .map(|index| (readable & !7).saturating_sub(index * STEP).max(STEP))
             .find(|number| !contexts.contains_key(number))
             .ok_or(Errno::EAGAIN)?;
-        let context = AioContext {
-            max_requests: usize::try_from(max_requests).map_err(|_| Errno::EINVAL)?,
+        let max_requests = usize::try_from(max_requests).map_err(|_| Errno::EINVAL)?;
+        let context = Rc::new_cyclic(|this| AioContext {
+            max_requests,
             results: RefCell::default(),
             polls: RefCell::default(),
+            last_poll: Cell::new(0),
             is_destroyed: Cell::new(false),
+            timers: timers.clone(),
+            this: this.clone(),
             queue: WaitQueue::new(),
-        };
-        contexts.insert(number, Rc::new(context));
+        });
+        contexts.insert(number, context);
         Ok(number)
     }
 

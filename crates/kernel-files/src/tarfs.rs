@@ -3,10 +3,12 @@
 //! The archive's index is read once: names, metadata, and where the bytes of each file are. Of a
 //! plain archive the bytes stay in the file; a compressed one is unpacked into a memfd first,
 //! within a limit. Whiteouts of OCI layers (`.wh.name`, `.wh..wh..opq`) are shown as an overlay
-//! wants them: as character devices 0:0 and as opaque directories.
+//! wants them: as character devices 0:0 and as opaque directories. Device nodes are shown; opening one
+//! leads to a device of the guest's own kernel or to none, never to the host's.
 
 mod index;
 mod inode;
+mod sparse;
 mod unpack;
 
 #[cfg(test)]

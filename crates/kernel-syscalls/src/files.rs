@@ -62,7 +62,7 @@ pub(crate) use statfs::{fstatfs, statfs};
 pub(crate) use sync::{fadvise64, fdatasync, fsync, readahead, sync, sync_file_range, syncfs};
 pub(crate) use times::{futimesat, utime, utimensat, utimes};
 pub(crate) use truncate::{fallocate, ftruncate, truncate};
-pub(crate) use write::{pwrite64, pwritev, pwritev2, write, writev};
+pub(crate) use write::{pwrite_here, pwrite64, pwritev, pwritev2, write, writev};
 pub(crate) use xattr::{
     fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, getxattrat, lgetxattr, listxattr,
     listxattrat, llistxattr, lremovexattr, lsetxattr, removexattr, removexattrat, setxattr,

@@ -283,7 +283,7 @@ syscalls! {
     io_setup                 [206] (size("nr_events"), in_out("ctx_idp", 8)) Full(events::io_setup);
     io_destroy               [207] (hex("ctx_id")) Full(events::io_destroy);
     io_getevents             [208] (hex("ctx_id"), int("min_nr"), int("nr"), address("events"), in_("timeout", 16)) Full(wait events::io_getevents);
-    io_submit                [209] (hex("ctx_id"), int("nr"), address("iocbpp")) Partial(wait events::io_submit, "done while submitted, as buffered files are on Linux; a polling request is looked at by io_getevents");
+    io_submit                [209] (hex("ctx_id"), int("nr"), address("iocbpp")) Full(wait events::io_submit);
     io_cancel                [210] (hex("ctx_id"), address("iocb"), address("result")) Full(events::io_cancel);
     get_thread_area          [211] (address("u_info")) Refused(ENOSYS, "32-bit programs only");
     lookup_dcookie           [212] (hex("cookie"), address("buffer"), size("len")) Refused(ENOSYS, "gone from Linux");

@@ -31,8 +31,11 @@ impl OverlayInode {
             Some(upper) if upper.kind() != FileKind::Directory => Vec::new(),
             Some(upper) => match upper.attachments().get::<marks::Lowers>() {
                 Some(lowers) => lowers.0.clone(),
-                None if marks::is_opaque(&**upper) => Vec::new(),
-                None => self.find_lowers(name, FileKind::Directory)?,
+                None => match marks::redirect(&**upper) {
+                    Some(path) => self.lowers_at(&path)?,
+                    None if marks::is_opaque(&**upper) => Vec::new(),
+                    None => self.find_lowers(name, FileKind::Directory)?,
+                },
             },
             None => self.find_lowers(name, FileKind::Anonymous)?,
         };
@@ -40,33 +43,9 @@ impl OverlayInode {
         Self::with(&self.shared, upper, lowers, Some(place))
     }
 
-    /// What the lower layers have of this name: one file, or all directories down to an opaque
-    /// one. With `FileKind::Directory` only directories count, because there is one above.
+    /// What the lower layers have of this name.
     fn find_lowers(&self, name: &[u8], above: FileKind) -> SysResult<Vec<Rc<dyn Inode>>> {
-        let mut found: Vec<Rc<dyn Inode>> = Vec::new();
-        for (index, lower) in self.lowers.iter().enumerate() {
-            let Some(directory) = lower.directory() else { continue };
-            let inode = match directory.lookup(name) {
-                Ok(inode) => inode,
-                Err(Errno::ENOENT) => continue,
-                Err(errno) => return Err(errno),
-            };
-            if marks::is_whiteout(&*inode) {
-                break;
-            }
-            let is_directory = inode.kind() == FileKind::Directory;
-            if !is_directory && (above == FileKind::Directory || !found.is_empty()) {
-                break;
-            }
-            // Below the lowest layer there is nothing to hide.
-            let is_lowest = index + 1 == self.lowers.len();
-            let ends = !is_directory || is_lowest || marks::is_opaque(&*inode);
-            found.push(inode);
-            if ends {
-                break;
-            }
-        }
-        Ok(found)
+        find_in_layers(&self.lowers, name, above)
     }
 
     /// Whether this is the top, whose upper directory has the hidden work folder in it.
@@ -193,33 +172,45 @@ impl OverlayInode {
         match layer.kind {
             UpperKind::Memory => {
                 upper.attachments().set(Rc::new(marks::Lowers(self.lowers.clone())));
+                marks::set_opaque(&*upper, layer.kind)
             }
-            UpperKind::Folder if !self.lowers.is_empty() => self.copy_up_tree()?,
-            UpperKind::Folder => {}
+            UpperKind::Folder if self.lowers.is_empty() => marks::set_opaque(&*upper, layer.kind),
+            // The next run has to find them, by the path that they have in the lower layers.
+            UpperKind::Folder => marks::set_redirect(&*upper, &self.lower_path()?),
         }
-        marks::set_opaque(&*upper, layer.kind)
     }
 
-    /// Copies everything beneath this directory, in a loop.
-    fn copy_up_tree(&self) -> SysResult<()> {
-        let mut pending = vec![self.this.upgrade().ok_or(Errno::ENOENT)?];
-        while let Some(directory) = pending.pop() {
-            let upper = directory.copy_up()?;
-            let mut names = Vec::new();
-            directory.list(0, &mut |entry| {
-                names.push(entry.name.to_vec());
-                true
-            })?;
-            for name in names {
-                let child = directory.find(&name)?;
-                child.copy_up()?;
-                if child.kind() == FileKind::Directory {
-                    pending.push(child);
-                }
+    /// The path of this directory in the lower layers, which need not be its path here.
+    fn lower_path(&self) -> SysResult<Vec<u8>> {
+        let mut names = Vec::new();
+        let mut at = self.this.upgrade().ok_or(Errno::ENOENT)?;
+        let mut path = loop {
+            let redirect = at.upper.borrow().as_ref().and_then(|upper| marks::redirect(&**upper));
+            if let Some(path) = redirect {
+                break path;
             }
-            marks::set_opaque(&*upper, UpperKind::Folder)?;
+            let Some(Place { parent, name }) = at.place.borrow().clone() else { break Vec::new() };
+            names.push(name);
+            at = parent;
+        };
+        for name in names.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(name);
         }
-        Ok(())
+        Ok(path)
+    }
+
+    /// What the lower layers have at a path of theirs.
+    fn lowers_at(&self, path: &[u8]) -> SysResult<Vec<Rc<dyn Inode>>> {
+        let mut top = self.this.upgrade().ok_or(Errno::ENOENT)?;
+        while let Some(Place { parent, .. }) = { top.place.borrow().clone() } {
+            top = parent;
+        }
+        let mut found = top.lowers.clone();
+        for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+            found = find_in_layers(&found, name, FileKind::Directory)?;
+        }
+        Ok(found)
     }
 
     fn overlay_directory(inode: &Rc<dyn Inode>) -> SysResult<&OverlayInode> {
@@ -231,6 +222,39 @@ impl OverlayInode {
         *self.place.borrow_mut() = Some(Place { parent, name: name.into() });
         Ok(())
     }
+}
+
+/// What layers have of this name: one file, or all directories down to an opaque one. With
+/// `FileKind::Directory` only directories count, because there is one above.
+fn find_in_layers(
+    layers: &[Rc<dyn Inode>],
+    name: &[u8],
+    above: FileKind,
+) -> SysResult<Vec<Rc<dyn Inode>>> {
+    let mut found: Vec<Rc<dyn Inode>> = Vec::new();
+    for (index, lower) in layers.iter().enumerate() {
+        let Some(directory) = lower.directory() else { continue };
+        let inode = match directory.lookup(name) {
+            Ok(inode) => inode,
+            Err(Errno::ENOENT) => continue,
+            Err(errno) => return Err(errno),
+        };
+        if marks::is_whiteout(&*inode) {
+            break;
+        }
+        let is_directory = inode.kind() == FileKind::Directory;
+        if !is_directory && (above == FileKind::Directory || !found.is_empty()) {
+            break;
+        }
+        // Below the lowest layer there is nothing to hide.
+        let is_lowest = index + 1 == layers.len();
+        let ends = !is_directory || is_lowest || marks::is_opaque(&*inode);
+        found.push(inode);
+        if ends {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Removes the whiteouts of an upper directory, which are all that is in it.

@@ -1,8 +1,9 @@
-//! What a layer remembers beside its files: whiteouts, opaque directories, where a file came from.
+//! What a layer remembers beside its files: whiteouts, opaque and moved directories, where a file
+//! came from.
 
 use std::rc::Rc;
 
-use linux_abi::SysResult;
+use linux_abi::{Errno, SysResult};
 
 use super::UpperKind;
 use crate::hostfs::is_kept_mark;
@@ -58,6 +59,20 @@ pub(super) fn set_opaque(directory: &dyn Inode, kind: UpperKind) -> SysResult<()
     let Some(xattrs) = directory.xattrs() else { return Ok(()) };
     let name = [prefix(kind), "opaque"].concat();
     xattrs.set(name.as_bytes(), b"y", XattrMode::CreateOrReplace)
+}
+
+/// Where in the lower layers a directory of a folder is, if it was moved.
+pub(super) fn redirect(directory: &dyn Inode) -> Option<Vec<u8>> {
+    let name = [prefix(UpperKind::Folder), "redirect"].concat();
+    directory.xattrs()?.get(name.as_bytes()).ok()
+}
+
+/// Remembers where in the lower layers a directory of a folder is. `EXDEV` if the host cannot, so
+/// that whoever moves it copies it.
+pub(super) fn set_redirect(directory: &dyn Inode, path: &[u8]) -> SysResult<()> {
+    let name = [prefix(UpperKind::Folder), "redirect"].concat();
+    let xattrs = directory.xattrs().ok_or(Errno::EXDEV)?;
+    xattrs.set(name.as_bytes(), path, XattrMode::CreateOrReplace).map_err(|_| Errno::EXDEV)
 }
 
 /// The number that a file had before it was copied.

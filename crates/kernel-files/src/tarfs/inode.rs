@@ -12,16 +12,20 @@ use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
 
-use super::index::time_of;
+use super::index::{Extended, time_of};
+use super::sparse::{Bytes, Found, Piece};
 use crate::attachments::Attachments;
-use crate::inode::{Content, DirEntry, Directory, Inode, WriteAt, XattrMode, Xattrs};
+use crate::inode::{Content, DirEntry, Directory, Extent, Inode, WriteAt, XattrMode, Xattrs};
 use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership};
 use crate::open_file::{MapRequest, MappedFile, allocate_map_ids};
 use crate::xattr_map::XattrMap;
 
+/// What holes are read as.
+static ZEROES: [u8; 16 << 10] = [0; 16 << 10];
+
 /// What a file of an archive consists of.
 pub(super) enum Body {
-    Regular { host: Rc<OwnedFd>, start: u64, size: u64 },
+    Regular { host: Rc<OwnedFd>, bytes: Bytes },
     Directory(RefCell<BTreeMap<Vec<u8>, Rc<TarInode>>>),
     Symlink(Vec<u8>),
     Special(FileKind, DeviceNumber),
@@ -80,13 +84,17 @@ impl TarInode {
         let _ = self.xattrs.set(b"trusted.overlay.opaque", b"y", XattrMode::CreateOrReplace);
     }
 
-    pub(super) fn describe_as(&self, header: &tar::Header) {
+    pub(super) fn describe_as(&self, header: &tar::Header, extended: &Extended) {
         let id =
             |id: std::io::Result<u64>| id.ok().and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
         self.set_mode(header.mode().unwrap_or(self.mode.get()));
         self.uid.set(id(header.uid()));
         self.gid.set(id(header.gid()));
-        self.modified.set(time_of(header));
+        self.modified.set(extended.modified.unwrap_or_else(|| time_of(header)));
+        for (name, value) in &extended.xattrs {
+            // What is too much for a file is left out.
+            let _ = self.xattrs.set(name, value, XattrMode::CreateOrReplace);
+        }
     }
 
     pub(super) fn is_directory(&self) -> bool {
@@ -141,7 +149,7 @@ impl Inode for TarInode {
 
     fn metadata(&self) -> SysResult<Metadata> {
         let size = match &self.body {
-            Body::Regular { size, .. } => *size,
+            Body::Regular { bytes, .. } => bytes.size,
             Body::Symlink(target) => target.len() as u64,
             Body::Directory(_) => 4096,
             Body::Special(..) => 0,
@@ -149,6 +157,10 @@ impl Inode for TarInode {
         let special = match self.body {
             Body::Special(_, device) => device,
             _ => DeviceNumber::default(),
+        };
+        let stored = match &self.body {
+            Body::Regular { bytes, .. } => bytes.stored,
+            _ => size,
         };
         let time = self.modified.get();
         Ok(Metadata {
@@ -161,7 +173,7 @@ impl Inode for TarInode {
             special,
             size,
             block_size: 4096,
-            n_blocks: size.div_ceil(512),
+            n_blocks: stored.div_ceil(512),
             accessed: time,
             modified: time,
             changed: time,
@@ -227,19 +239,23 @@ impl Directory for TarInode {
 impl TarInode {
     /// The bytes of the file, in a memfd of their own.
     fn copy(&self) -> SysResult<MappedFile> {
-        let Body::Regular { host, start, size } = &self.body else { return Err(Errno::ENODEV) };
+        let Body::Regular { host, bytes } = &self.body else { return Err(Errno::ENODEV) };
         let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
         let memory = rustix::fs::memfd_create("archived", flags).map_err(errno_of)?;
-        let mut bytes = vec![0; 1 << 20];
-        let mut offset = 0;
-        while offset < *size {
-            let n = rustix::io::pread(&**host, &mut *bytes, start + offset).map_err(errno_of)?;
-            let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
-            let piece = bytes.get(..n.min(left)).unwrap_or_default();
-            if piece.is_empty() {
-                return Err(Errno::EIO);
+        rustix::fs::ftruncate(&memory, bytes.size).map_err(errno_of)?;
+        let mut buffer = vec![0; 1 << 20];
+        for &Piece { offset, length, start } in &bytes.pieces {
+            let mut done = 0;
+            while done < length {
+                let n = rustix::io::pread(&**host, &mut *buffer, start + done).map_err(errno_of)?;
+                let left = usize::try_from(length - done).unwrap_or(usize::MAX);
+                let part = buffer.get(..n.min(left)).unwrap_or_default();
+                if part.is_empty() {
+                    return Err(Errno::EIO);
+                }
+                let n = rustix::io::pwrite(&memory, part, offset + done).map_err(errno_of)?;
+                done += n as u64;
             }
-            offset += rustix::io::pwrite(&memory, piece, offset).map_err(errno_of)? as u64;
         }
         // Nobody may write to it any more: all guests that map the file share it.
         let seals = rustix::fs::SealFlags::WRITE
@@ -256,15 +272,23 @@ impl Content for TarInode {
     }
 
     fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
-        let Body::Regular { host, start, size } = &self.body else { return Err(Errno::EINVAL) };
+        let Body::Regular { host, bytes } = &self.body else { return Err(Errno::EINVAL) };
         let mut n_read = 0;
         while sink.remaining() > 0 {
             let at = offset.saturating_add(n_read as u64);
-            let left = usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX);
-            if left == 0 {
+            if at >= bytes.size {
                 break;
             }
-            match sink.put_from_host(host.as_fd(), Some(start + at), left) {
+            let as_length = |left: u64| usize::try_from(left).unwrap_or(usize::MAX);
+            let moved = match bytes.at(at) {
+                Found::Data(start, left) => {
+                    sink.put_from_host(host.as_fd(), Some(start), as_length(left))
+                }
+                Found::Hole(left) => {
+                    sink.put(ZEROES.get(..as_length(left).min(ZEROES.len())).unwrap_or_default())
+                }
+            };
+            match moved {
                 Ok(0) => break,
                 Ok(n) => n_read += n,
                 Err(errno) if n_read == 0 => return Err(errno),
@@ -272,6 +296,27 @@ impl Content for TarInode {
             }
         }
         Ok(n_read)
+    }
+
+    fn seek_extent(&self, extent: Extent, offset: u64) -> SysResult<u64> {
+        let Body::Regular { bytes, .. } = &self.body else { return Err(Errno::EINVAL) };
+        let mut at = offset;
+        while at < bytes.size {
+            let (found, left) = match bytes.at(at) {
+                Found::Data(_, left) => (Extent::Data, left),
+                Found::Hole(left) => (Extent::Hole, left),
+            };
+            if found == extent {
+                return Ok(at);
+            }
+            at += left;
+        }
+        // The end counts as a hole.
+        if extent == Extent::Hole && offset < bytes.size {
+            Ok(bytes.size)
+        } else {
+            Err(Errno::ENXIO)
+        }
     }
 
     fn write(&self, _source: &mut dyn Source, _at: WriteAt) -> SysResult<(usize, u64)> {

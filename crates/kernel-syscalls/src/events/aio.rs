@@ -8,9 +8,8 @@ use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
 use kernel_core::wait::PollEvents;
-use kernel_events::aio::{AioContext, WaitingPoll};
+use kernel_events::aio::{AioContext, PollRequest};
 use kernel_events::eventfd::EventFd;
-use kernel_events::poll::{Entry, PollSet};
 use kernel_files::OpenFile;
 use kernel_tasks::Thread;
 use linux_abi::events::aio::{FLAG_IOPRIO, FLAG_RESFD, IoEvent, Iocb, command};
@@ -33,7 +32,7 @@ pub(crate) fn io_setup(thread: &Rc<Thread>, n: u32, context: UserPtr<u64>) -> Sy
     let process = thread.process();
     // The arguments of the program: memory that is there for as long as the process.
     let readable = process.program().strings.first().copied().unwrap_or(0);
-    let number = process.aio.setup(n, readable)?;
+    let number = process.aio.setup(n, readable, &thread.kernel().timers)?;
     context.write(&thread.memory(), &number).inspect_err(|_| {
         // It was just made.
         let _ = process.aio.destroy(number);
@@ -89,7 +88,7 @@ async fn submit_one(
     let result = match run(thread, &request).await {
         Ok(n) => i64::try_from(n).unwrap_or(i64::MAX),
         // What is wrong with the descriptor or the request, Linux says at once.
-        Err(Interrupted::Errno(errno @ (Errno::EBADF | Errno::EINVAL))) => {
+        Err(Interrupted::Errno(errno @ (Errno::EBADF | Errno::EINVAL | Errno::EOPNOTSUPP))) => {
             return Err(errno.into());
         }
         Err(Interrupted::Errno(errno)) => -i64::from(errno.code()),
@@ -118,7 +117,7 @@ fn add_poll(
     }
     let always = PollEvents::ERR | PollEvents::HUP;
     let asked = PollEvents::from_bits_truncate(asked.into()) | always;
-    context.add_poll(WaitingPoll { object, data: request.data, file, asked, tells });
+    context.add_poll(PollRequest { object, data: request.data, file, asked, tells });
     Ok(())
 }
 
@@ -130,21 +129,27 @@ async fn run(thread: &Rc<Thread>, request: &Iocb) -> WaitResult<usize> {
         return Err(Errno::EINVAL.into());
     }
     let thread = Rc::clone(thread);
+    let flags = request.rw_flags;
+    let is_plain = flags == 0 && request.buffer == 0 && request.count == 0 && offset == 0;
     match request.opcode {
         command::PREAD => {
-            files::pread_here(thread, fd, UserPtr::new(request.buffer), count, offset).await
+            let buffer = UserPtr::new(request.buffer);
+            files::pread_here(thread, fd, buffer, count, offset, flags).await
         }
         command::PWRITE => {
-            files::pwrite64(thread, fd, UserPtr::new(request.buffer), count, offset).await
+            let buffer = UserPtr::new(request.buffer);
+            files::pwrite_here(thread, fd, buffer, count, offset, flags).await
         }
+        // These take an offset of -1 for the position, which a request cannot mean.
+        command::PREADV | command::PWRITEV if offset < 0 => Err(Errno::EINVAL.into()),
         command::PREADV => {
-            files::preadv(thread, fd, UserPtr::new(request.buffer), count, offset).await
+            files::preadv2(thread, fd, UserPtr::new(request.buffer), count, offset, 0, flags).await
         }
         command::PWRITEV => {
-            files::pwritev(thread, fd, UserPtr::new(request.buffer), count, offset).await
+            files::pwritev2(thread, fd, UserPtr::new(request.buffer), count, offset, 0, flags).await
         }
-        command::FSYNC => Ok(files::fsync(&thread, fd).map(|()| 0)?),
-        command::FDSYNC => Ok(files::fdatasync(&thread, fd).map(|()| 0)?),
+        command::FSYNC if is_plain => Ok(files::fsync(&thread, fd).map(|()| 0)?),
+        command::FDSYNC if is_plain => Ok(files::fdatasync(&thread, fd).map(|()| 0)?),
         _ => Err(Errno::EINVAL.into()),
     }
 }
@@ -210,7 +215,6 @@ async fn take_events(
     }
     let least = usize::try_from(least).map_err(|_| Errno::EINVAL)?;
     loop {
-        context.look_at_polls();
         if context.n_results() >= least || timeout == Timeout::Zero {
             break;
         }
@@ -239,18 +243,7 @@ async fn wait_for_more(
     context: &AioContext,
     timeout: Timeout,
 ) -> WaitResult<bool> {
-    let entry = |(file, asked)| Entry::of_file(file, asked);
-    let mut polls = PollSet::new(context.polled().into_iter().map(entry).collect());
-    let n = context.n_results();
-    let mut ready = std::pin::pin!(polls.wait());
-    let mut registration = None;
-    let more = std::future::poll_fn(|task| {
-        if context.n_results() > n || context.is_destroyed() {
-            return std::task::Poll::Ready(());
-        }
-        registration.get_or_insert_with(|| context.queue.register(PollEvents::IN, task.waker()));
-        ready.as_mut().poll(task)
-    });
+    let more = context.queue.wait(PollEvents::IN);
     let deadline = timeout.deadline();
     Ok(thread.interruptible_until(Restart::IfNoHandler, deadline, more).await?.is_some())
 }

@@ -43,23 +43,27 @@ pub(crate) async fn pread64(
     if lend(&thread, fd, &file) {
         return Ok(0);
     }
-    pread_here(thread, fd, buffer, count, offset).await
+    let memory = thread.memory();
+    let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
+    read_into(&thread, &file, buffers, position, false).await
 }
 
-/// Like [`pread64`], but never leaves the reading to the guest's process: for calls that are more
-/// than that one read.
+/// Like [`pread64`], with flags, and never leaves the reading to the guest's process: for calls
+/// that are more than that one read.
 pub(crate) async fn pread_here(
     thread: Rc<Thread>,
     fd: Fd,
     buffer: UserPtr<u8>,
     count: usize,
     offset: i64,
+    flags: u32,
 ) -> WaitResult<usize> {
     let position = Position::from_guest(offset)?;
     let file = readable_at(&thread, fd, position)?;
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
-    read_into(&thread, &file, buffers, position, false).await
+    let flags = RwFlags::for_reading(flags)?;
+    read_into(&thread, &file, buffers, position, flags.contains(RwFlags::NOWAIT)).await
 }
 
 /// Reads into several buffers.
@@ -104,10 +108,7 @@ pub(crate) async fn preadv2(
     let file = readable_at(&thread, fd, position)?;
     let memory = thread.memory();
     let buffers = UserBuffers::vector(&memory, vector, n)?;
-    let flags = RwFlags::from_guest(flags)?;
-    if flags.contains(RwFlags::APPEND) {
-        return Err(Errno::EOPNOTSUPP.into());
-    }
+    let flags = RwFlags::for_reading(flags)?;
     read_into(&thread, &file, buffers, position, flags.contains(RwFlags::NOWAIT)).await
 }
 

@@ -19,8 +19,16 @@ bitflags::bitflags! {
 }
 
 impl RwFlags {
-    pub(super) fn from_guest(bits: u32) -> SysResult<Self> {
-        Self::from_bits(bits).ok_or(Errno::EOPNOTSUPP)
+    /// The flags of a read, which cannot append.
+    pub(super) fn for_reading(bits: u32) -> SysResult<Self> {
+        let flags = Self::from_bits(bits).ok_or(Errno::EOPNOTSUPP)?;
+        if flags.contains(Self::APPEND) { Err(Errno::EOPNOTSUPP) } else { Ok(flags) }
+    }
+
+    /// The flags of a write, which appends or does not.
+    pub(super) fn for_writing(bits: u32) -> SysResult<Self> {
+        let flags = Self::from_bits(bits).ok_or(Errno::EOPNOTSUPP)?;
+        if flags.contains(Self::APPEND | Self::NOAPPEND) { Err(Errno::EINVAL) } else { Ok(flags) }
     }
 }
 

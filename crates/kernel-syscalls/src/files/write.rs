@@ -53,11 +53,23 @@ pub(crate) async fn pwrite64(
     count: usize,
     offset: i64,
 ) -> WaitResult<usize> {
+    pwrite_here(thread, fd, buffer, count, offset, 0).await
+}
+
+/// Like [`pwrite64`], with flags.
+pub(crate) async fn pwrite_here(
+    thread: Rc<Thread>,
+    fd: Fd,
+    buffer: UserPtr<u8>,
+    count: usize,
+    offset: i64,
+    flags: u32,
+) -> WaitResult<usize> {
     let position = Position::from_guest(offset)?;
     let file = writable_at(&thread, fd, position)?;
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
-    write_from(&thread, &file, buffers, position, RwFlags::empty()).await
+    write_from(&thread, &file, buffers, position, RwFlags::for_writing(flags)?).await
 }
 
 /// Writes several buffers.
@@ -102,11 +114,7 @@ pub(crate) async fn pwritev2(
     let file = writable_at(&thread, fd, position)?;
     let memory = thread.memory();
     let buffers = UserBuffers::vector(&memory, vector, n)?;
-    let flags = RwFlags::from_guest(flags)?;
-    if flags.contains(RwFlags::APPEND | RwFlags::NOAPPEND) {
-        return Err(Errno::EINVAL.into());
-    }
-    write_from(&thread, &file, buffers, position, flags).await
+    write_from(&thread, &file, buffers, position, RwFlags::for_writing(flags)?).await
 }
 
 fn writable_at(thread: &Thread, fd: Fd, position: Position) -> SysResult<Rc<OpenFile>> {
