@@ -32,18 +32,9 @@ pub enum Loan {
     Null,
     /// `/dev/zero`.
     Zero,
-    /// A host file, open for reading, that shares its position with the open file.
+    /// A host file, open for reading: a descriptor of its own, which shares its position with the
+    /// open file from when it is lent.
     File(Rc<OwnedFd>),
-}
-
-/// What can be lent of a file.
-pub enum Lendable {
-    /// `/dev/null`.
-    Null,
-    /// `/dev/zero`.
-    Zero,
-    /// The content of a host file: a descriptor of its own, open for reading, at position 0.
-    File(OwnedFd),
 }
 
 thread_local! {
@@ -123,10 +114,9 @@ impl Use {
     }
 
     /// From now on the position is that of `host`.
-    pub(crate) fn move_to(&self, host: OwnedFd) -> SysResult<Rc<OwnedFd>> {
-        rustix::fs::seek(&host, SeekFrom::Start(self.offset.get())).map_err(errno_of)?;
-        let host = Rc::new(host);
-        *self.host.borrow_mut() = Some(Rc::clone(&host));
-        Ok(host)
+    pub(crate) fn move_to(&self, host: &Rc<OwnedFd>) -> SysResult<()> {
+        rustix::fs::seek(host, SeekFrom::Start(self.offset.get())).map_err(errno_of)?;
+        *self.host.borrow_mut() = Some(Rc::clone(host));
+        Ok(())
     }
 }

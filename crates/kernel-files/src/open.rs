@@ -76,7 +76,7 @@ pub fn open(
         return open_or_create(access, found, how);
     }
     let location = found.existing()?;
-    open_as_guest(access, &location, flags, Fresh::No)
+    open_at(access, &location, flags, Fresh::No, By::Guest)
 }
 
 fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult<Opened> {
@@ -93,11 +93,11 @@ fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult
         if target.inode()?.kind() == FileKind::Directory {
             return Err(Errno::EISDIR);
         }
-        return open_as_guest(access, &target, flags, Fresh::No);
+        return open_at(access, &target, flags, Fresh::No, By::Guest);
     }
     let Last::Name(name) = &found.last else { return Err(Errno::EISDIR) };
     let location = create_in(access, &found.parent, name, NewKind::Regular, how.mode)?;
-    open_as_guest(access, &location, flags, Fresh::Yes)
+    open_at(access, &location, flags, Fresh::Yes, By::Guest)
 }
 
 /// Makes a file without a name in `directory` (`O_TMPFILE`).
@@ -146,15 +146,6 @@ pub fn open_location(
     fresh: Fresh,
 ) -> SysResult<Opened> {
     open_at(access, location, flags, fresh, By::Kernel)
-}
-
-fn open_as_guest(
-    access: &Access<'_>,
-    location: &Location,
-    flags: OpenFlags,
-    fresh: Fresh,
-) -> SysResult<Opened> {
-    open_at(access, location, flags, fresh, By::Guest)
 }
 
 fn open_at(

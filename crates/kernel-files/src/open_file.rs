@@ -15,7 +15,7 @@ use linux_abi::{Errno, SysResult, WaitResult};
 
 use crate::attachments::Attachments;
 use crate::inode::{Extent, Inode};
-use crate::lending::{Lendable, Loan, Use};
+use crate::lending::{Loan, Use};
 use crate::locks;
 use crate::metadata::{AttributeChange, FileKind, Metadata};
 use crate::mount::Location;
@@ -251,7 +251,7 @@ pub trait FileOps: Any {
     }
 
     /// What the guest process may use of this file without asking.
-    fn lend(&self) -> Option<Lendable> {
+    fn lend(&self) -> Option<Loan> {
         None
     }
 
@@ -434,11 +434,11 @@ impl OpenFile {
         if let Some(host) = self.usage.host() {
             return Some(Loan::File(host));
         }
-        match self.ops.lend()? {
-            Lendable::Null => Some(Loan::Null),
-            Lendable::Zero => Some(Loan::Zero),
-            Lendable::File(host) => self.usage.move_to(host).ok().map(Loan::File),
+        let loan = self.ops.lend()?;
+        if let Loan::File(host) = &loan {
+            self.usage.move_to(host).ok()?;
         }
+        Some(loan)
     }
 
     /// A number that no other open file of the sandbox has, for lock owners and `kcmp`.

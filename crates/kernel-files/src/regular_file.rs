@@ -9,7 +9,7 @@ use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::{Content, Inode, OpenGuard, WriteAt};
-use crate::lending::Lendable;
+use crate::lending::Loan;
 use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile};
 use crate::text_busy::InUse;
 
@@ -80,8 +80,8 @@ impl FileOps for RegularFile {
         Ok(n)
     }
 
-    fn lend(&self) -> Option<Lendable> {
-        self.inode.content()?.lend().map(Lendable::File)
+    fn lend(&self) -> Option<Loan> {
+        Some(Loan::File(Rc::new(self.inode.content()?.lend()?)))
     }
 
     fn poll(&self, _file: &OpenFile) -> PollEvents {

@@ -11,7 +11,7 @@ use rustix::rand::GetRandomFlags;
 
 use super::{FULL, NULL, RANDOM, URANDOM};
 use crate::inode::OpenRequest;
-use crate::lending::Lendable;
+use crate::lending::Loan;
 use crate::metadata::DeviceNumber;
 use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile, SeekTo, allocate_map_ids};
 use crate::special::Device;
@@ -111,10 +111,10 @@ impl FileOps for MemoryDevice {
         Ok(source.remaining())
     }
 
-    fn lend(&self) -> Option<Lendable> {
+    fn lend(&self) -> Option<Loan> {
         match self.device {
-            NULL => Some(Lendable::Null),
-            super::ZERO => Some(Lendable::Zero),
+            NULL => Some(Loan::Null),
+            super::ZERO => Some(Loan::Zero),
             _ => None,
         }
     }

@@ -189,7 +189,7 @@ fn read_map(archive: &File, start: u64, stored: u64) -> Result<(Vec<(u64, u64)>,
         if length + BLOCK > stored.next_multiple_of(BLOCK) {
             return Err(NONSENSE);
         }
-        let mut block = [0; BLOCK as usize];
+        let mut block = [0; 512];
         archive.read_exact_at(&mut block, start + length).map_err(TarError::Read)?;
         length += BLOCK;
         for byte in block {
