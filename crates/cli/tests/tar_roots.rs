@@ -1,6 +1,7 @@
 //! `--root TAR`: archives of real `tar` are read in place, in every form that it writes.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::indexing_slicing, reason = "a test may stop at the first surprise")]
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
