@@ -1,4 +1,4 @@
-/* Descriptor tricks with the socket to the kernel process. run: --timeout 60s */
+/* Descriptor tricks with the socket to the kernel process. run: --timeout 300s */
 #include "hostile.h"
 
 #include <sys/socket.h>

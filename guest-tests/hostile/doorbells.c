@@ -1,4 +1,4 @@
-/* Forged doorbells: rings for everybody, without end. run: --timeout 30s */
+/* Forged doorbells: rings for everybody, without end. run: --timeout 300s */
 #include "hostile.h"
 
 static void ring(uint64_t seed)

@@ -1,4 +1,4 @@
-/* Signals, limits and looks at processes of the host. run: --timeout 60s */
+/* Signals, limits and looks at processes of the host. run: --timeout 300s */
 #include "hostile.h"
 
 #include <sys/ptrace.h>

@@ -1,4 +1,4 @@
-/* Ways to the host's files that a sloppy sandbox leaves open. run: --timeout 60s */
+/* Ways to the host's files that a sloppy sandbox leaves open. run: --timeout 300s */
 #include "hostile.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* Calls from every instruction form: none reaches the host. run: --timeout 60s */
+/* Calls from every instruction form: none reaches the host. run: --timeout 300s */
 #include "hostile.h"
 
 static const char path[] = "/tmp/hostile-escaped";

@@ -3,16 +3,18 @@
 //! An attack is held if the guest says so, or if a limit that it was given ends it; if the sandbox
 //! beside still answers, a file of the host's is as it was, and nothing is left behind.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::command::{build_belljar, project, succeed};
-use crate::residue::{Tracked, shared_memory};
+use crate::residue::{Tracked, drain, shared_memory, text};
 
 /// Options of `hostile`.
 #[derive(Args)]
@@ -25,14 +27,18 @@ pub struct Options {
     /// Go on for so long
     #[arg(long, default_value_t = 0)]
     minutes: u64,
+    /// How many at one time
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
 }
 
 /// What stands in the file that no guest may read or change.
 const CANARY: &str = "belljar-canary\n";
 /// The exit code of a guest that got out.
 const ESCAPED: i32 = 99;
-/// The longest that a guest is waited for; each has a time limit below it.
-const LONGEST: Duration = Duration::from_secs(180);
+/// The longest that a sandbox is waited for. Its own time limit, which ends it with a message, is
+/// below that for every guest.
+const LONGEST: Duration = Duration::from_secs(400);
 
 /// One hostile guest.
 struct Attack {
@@ -56,42 +62,87 @@ impl Place {
 
 /// Builds the guests and runs each, again and again if there is time.
 pub fn run(options: &Options) -> Result<()> {
-    let guests = project().join("target/hostile-guests");
-    succeed(Command::new(project().join("guest-tests/build")).arg(&guests).arg("hostile"))?;
+    let built = project().join("target/hostile-guests");
+    succeed(Command::new(project().join("guest-tests/build")).arg(&built).arg("hostile"))?;
+    // A copy: a long run keeps its guests when somebody builds others.
+    let guests = tempfile::tempdir()?;
+    for entry in std::fs::read_dir(&built)? {
+        let entry = entry?;
+        std::fs::copy(entry.path(), guests.path().join(entry.file_name()))?;
+    }
     let belljar = match &options.belljar {
         Some(path) => std::path::absolute(path)?,
         None => build_belljar()?,
     };
-    let place = Place { belljar, guests, folder: tempfile::tempdir()? };
+    let attacks = attacks(options.filter.as_deref())?;
+    let end = Instant::now() + Duration::from_secs(60 * options.minutes);
+    let started = Instant::now();
+    let next = AtomicUsize::new(0);
+    let attack = || attack_until(&belljar, guests.path(), &attacks, &next, end);
+    let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(attack)).collect();
+        let join = |worker: ScopedJoinHandle<'_, Result<Outcome>>| {
+            worker.join().unwrap_or_else(|_| Err(anyhow!("an attacker of ours panicked")))
+        };
+        workers.into_iter().map(join).collect()
+    });
+    let (mut held, mut failed) = (0, Vec::new());
+    for outcome in outcomes {
+        let outcome = outcome?;
+        held += outcome.held;
+        failed.extend(outcome.failed);
+    }
+    println!("{held} held, {} failed, in {:.0?}", failed.len(), started.elapsed());
+    if failed.is_empty() { Ok(()) } else { bail!("not held: {}", failed.join(", ")) }
+}
+
+/// What came of attacks.
+#[derive(Default)]
+struct Outcome {
+    held: u64,
+    failed: Vec<String>,
+}
+
+/// Takes one attack after the other: all of them once, and then again until `end`.
+fn attack_until(
+    belljar: &Path,
+    guests: &Path,
+    attacks: &[Attack],
+    next: &AtomicUsize,
+    end: Instant,
+) -> Result<Outcome> {
+    let place = Place {
+        belljar: belljar.to_owned(),
+        guests: guests.to_owned(),
+        folder: tempfile::tempdir()?,
+    };
     for folder in ["inside", "temporary", "temporary-beside"] {
         std::fs::create_dir(place.path(folder))?;
     }
     std::fs::write(place.path("canary"), CANARY)?;
-    let attacks = attacks(options.filter.as_deref())?;
-    let end = Instant::now() + Duration::from_secs(60 * options.minutes);
-    let (mut held, mut failed) = (0, Vec::new());
+    let mut outcome = Outcome::default();
     let mut beside = Beside::start(&place)?;
     loop {
-        for attack in &attacks {
-            let started = Instant::now();
-            match try_one(&place, attack).and_then(|how| beside.answers().map(|()| how)) {
-                Ok(how) => {
-                    println!("held     {:<20} {:>6.1?} {how}", attack.name, started.elapsed());
-                    held += 1;
-                }
-                Err(error) => {
-                    println!("FAILED   {:<20} {error:#}", attack.name);
-                    failed.push(attack.name.clone());
-                    beside = Beside::start(&place)?;
-                }
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let is_over = number >= attacks.len() && Instant::now() >= end;
+        let Some(attack) = attacks.get(number % attacks.len()).filter(|_| !is_over) else { break };
+        let started = Instant::now();
+        match try_one(&place, attack).and_then(|how| beside.answers().map(|()| how)) {
+            Ok(how) => {
+                println!("held     {:<20} {:>6.1?} {how}", attack.name, started.elapsed());
+                outcome.held += 1;
+            }
+            Err(error) => {
+                println!("FAILED   {:<20} {error:#}", attack.name);
+                outcome.failed.push(attack.name.clone());
+                beside = Beside::start(&place)?;
             }
         }
-        if Instant::now() >= end {
-            break;
-        }
     }
-    println!("{held} held, {} failed", failed.len());
-    if failed.is_empty() { Ok(()) } else { bail!("not held: {}", failed.join(", ")) }
+    drop(beside.tracked.child.stdin.take());
+    beside.tracked.wait(LONGEST)?.context("the sandbox beside does not end")?;
+    beside.tracked.check_nothing_left(&place.path("temporary-beside"))?;
+    Ok(outcome)
 }
 
 /// Reads from the sources how each guest is run.
@@ -117,6 +168,9 @@ fn attacks(filter: Option<&str>) -> Result<Vec<Attack>> {
         }
         attacks.push(Attack { name, options, ends_by_limit: first.contains("ends: limit") });
     }
+    if attacks.is_empty() {
+        bail!("no hostile guest has such a name");
+    }
     attacks.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(attacks)
 }
@@ -137,8 +191,9 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
     let errors = drain(tracked.child.stderr.take());
     drop(tracked.child.stdin.take());
     let Some(status) = tracked.wait(LONGEST)? else { bail!("belljar does not end") };
-    let (output, errors) = (text(output), text(errors));
+    // First: who is left holds the streams open.
     tracked.check_nothing_left(&temporary)?;
+    let (output, errors) = (text(output), text(errors));
     if !shared_memory().is_empty() {
         bail!("shared memory is left: {:?}", shared_memory());
     }
@@ -156,26 +211,6 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
         Some(124 | 137) if attack.ends_by_limit => Ok(words),
         code => bail!("code {code:?}: {words}"),
     }
-}
-
-/// Reads a stream to its end in a thread of its own, and keeps the last part.
-fn drain(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
-    const KEPT: usize = 1 << 16;
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        let Some(mut stream) = stream else { return kept };
-        let mut chunk = [0; 1 << 16];
-        while let Ok(n @ 1..) = stream.read(&mut chunk) {
-            kept.extend(chunk.iter().take(n));
-            let excess = kept.len().saturating_sub(KEPT);
-            kept.drain(..excess);
-        }
-        kept
-    })
-}
-
-fn text(reader: std::thread::JoinHandle<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned()
 }
 
 fn last_line(text: &str) -> String {

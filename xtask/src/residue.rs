@@ -1,8 +1,10 @@
 //! What a sandbox may leave behind, and how to see that it did not.
 
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -19,13 +21,15 @@ pub struct Tracked {
     group: u32,
 }
 
-/// A process of the host: its id and its parent's.
+/// A process of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its id.
     pub id: u32,
     /// Its parent.
     pub parent: u32,
+    /// When it started, in ticks of the host.
+    pub started: u64,
 }
 
 impl Tracked {
@@ -48,8 +52,9 @@ impl Tracked {
             // The name is in parentheses and may contain anything.
             let fields: Vec<_> = text.rsplit_once(')')?.1.split_whitespace().collect();
             let (state, parent, group) = (fields.first()?, fields.get(1)?, fields.get(2)?);
+            let started = fields.get(19)?.parse().ok()?;
             let is_ours = group.parse() == Ok(self.group) && *state != "Z";
-            is_ours.then_some(Process { id, parent: parent.parse().ok()? })
+            is_ours.then_some(Process { id, parent: parent.parse().ok()?, started })
         })
         .collect()
     }
@@ -106,6 +111,27 @@ impl Drop for Tracked {
             self.end();
         }
     }
+}
+
+/// Reads a stream to its end in a thread of its own, and keeps the last part.
+pub fn drain(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    const KEPT: usize = 1 << 20;
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        let Some(mut stream) = stream else { return kept };
+        let mut chunk = [0; 1 << 16];
+        while let Ok(n @ 1..) = stream.read(&mut chunk) {
+            kept.extend(chunk.iter().take(n));
+            let excess = kept.len().saturating_sub(KEPT);
+            kept.drain(..excess);
+        }
+        kept
+    })
+}
+
+/// What was drained, as text.
+pub fn text(reader: JoinHandle<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned()
 }
 
 /// The names in `/dev/shm` that are ours.

@@ -85,6 +85,8 @@ pub enum Ending {
     OutputExceeded,
     /// It was told to end.
     Killed,
+    /// Somebody on the host killed the zygote, without which no program can start.
+    ZygoteDied,
 }
 
 /// What the guests used.

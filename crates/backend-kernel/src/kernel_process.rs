@@ -222,7 +222,7 @@ impl Sandbox {
         let mut orders = BufReader::new(starter);
         self.watch.set();
         engine.serve_until(
-            || self.kernel.first_status().is_some(),
+            || self.kernel.first_status().is_some() || engine.has_lost_its_zygote(),
             |has_news| {
                 if has_news {
                     while self.children.read().is_ok() {}
@@ -232,6 +232,9 @@ impl Sandbox {
             },
         );
         let spent = self.kernel.cpu_times();
+        if self.kernel.first_status().is_none() {
+            self.ended_because.set(Some(Ending::ZygoteDied));
+        }
         engine.kill_all();
         let _ = starter.set_nonblocking(false);
         // What is done from here on is not the guest's.

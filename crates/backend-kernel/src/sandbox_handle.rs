@@ -183,7 +183,7 @@ impl Sandbox for Handle {
                     let seen = self.porter.take().map(Porter::finish);
                     self.connections.extend(seen.unwrap_or_default());
                     let changes = self.lists_changes.then_some(changes);
-                    let (end, usage) = (end(ending), usage(&used));
+                    let (end, usage) = (end(ending)?, usage(&used));
                     let containment = std::mem::take(&mut self.layers);
                     return Ok(ExitReport {
                         end,
@@ -222,8 +222,9 @@ impl Drop for Handle {
     }
 }
 
-fn end(ending: Ending) -> End {
-    match ending {
+/// How a sandbox ended that was not broken.
+fn end(ending: Ending) -> Result<End, WaitError> {
+    Ok(match ending {
         Ending::Exited(code) => End::Exited { code },
         Ending::Signaled(signal, core) => End::Signaled { signal, core },
         Ending::TimedOut => End::TimedOut,
@@ -231,7 +232,8 @@ fn end(ending: Ending) -> End {
         Ending::CpuTimeExceeded => End::CpuTimeExceeded,
         Ending::OutputExceeded => End::OutputExceeded,
         Ending::Killed => End::Killed,
-    }
+        Ending::ZygoteDied => return Err(WaitError::ZygoteDied),
+    })
 }
 
 fn usage(used: &Used) -> Usage {

@@ -29,6 +29,7 @@ pub struct HostProcess {
     pid: Cell<Option<Pid>>,
     outer_pid: Cell<Option<OuterPid>>,
     is_gone: Cell<bool>,
+    is_hung_up: Cell<bool>,
 }
 
 /// Which processes have said hello and have not been collected. Each may be one host process only:
@@ -69,7 +70,8 @@ impl HostProcess {
     /// The process at the other end of this socket. It says hello when it starts.
     pub fn new(socket: OwnedFd, claims: &Rc<Claims>) -> Self {
         let (pid, outer_pid) = (Cell::new(None), Cell::new(None));
-        Self { socket, claims: Rc::clone(claims), pid, outer_pid, is_gone: Cell::new(false) }
+        let (is_gone, is_hung_up) = (Cell::new(false), Cell::new(false));
+        Self { socket, claims: Rc::clone(claims), pid, outer_pid, is_gone, is_hung_up }
     }
 
     /// Sends two words and descriptors to its shim.
@@ -89,6 +91,11 @@ impl HostProcess {
         self.pid.get()
     }
 
+    /// Whether it ended before it said hello, so that nobody can tell which process it was.
+    pub fn died_unknown(&self) -> bool {
+        self.pid().is_none() && self.is_hung_up.get()
+    }
+
     /// The process has been collected: its number may be somebody else's from now on.
     pub fn forget(&self) {
         self.is_gone.set(true);
@@ -105,7 +112,8 @@ impl HostProcess {
         let mut byte = [0];
         let mut pieces = [IoSliceMut::new(&mut byte)];
         let flags = RecvFlags::DONTWAIT;
-        rustix::net::recvmsg(&self.socket, &mut pieces, &mut control, flags).ok()?;
+        let received = rustix::net::recvmsg(&self.socket, &mut pieces, &mut control, flags).ok()?;
+        self.is_hung_up.set(received.bytes == 0);
         control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
             _ => None,

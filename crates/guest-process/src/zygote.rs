@@ -8,6 +8,7 @@ use std::rc::Rc;
 use channel_abi::layout::{DOORBELL_FD, SOCKET_FD};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use crate::bell::SharedBell;
 use crate::channel::Channel;
@@ -19,6 +20,7 @@ use crate::staging::StagingTable;
 #[derive(Debug)]
 pub struct Zygote {
     socket: OwnedFd,
+    pid: Pid,
     claims: Rc<Claims>,
 }
 
@@ -38,14 +40,18 @@ impl Zygote {
         let (ours, theirs) = socket_pair()?;
         // SAFETY: the child of a process with one thread may do anything; it only rearranges its
         // descriptors and executes another program.
-        match unsafe { libc::fork() } {
+        let pid = match unsafe { libc::fork() } {
             0 => become_zygote(&program, &null, &theirs, doorbell),
-            -1 => return Err(Errno::AGAIN),
-            _ => {}
-        }
+            pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or(Errno::AGAIN)?,
+        };
         let length = table.filter_length() as u64;
         send(ours.as_fd(), [length, 0], &[bell.file(), table.file()])?;
-        Ok(Self { socket: ours, claims: Rc::default() })
+        Ok(Self { socket: ours, pid, claims: Rc::default() })
+    }
+
+    /// Its process id, until it has been reaped.
+    pub fn pid(&self) -> Pid {
+        self.pid
     }
 
     /// Orders a host process that talks through `channel`. It waits for a program.

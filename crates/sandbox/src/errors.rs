@@ -165,6 +165,9 @@ pub enum WaitError {
     /// The kernel process ended before the guest did. Every guest process ended with it.
     #[error("the sandbox's kernel process died ({0}); everything inside was ended with it")]
     KernelDied(String),
+    /// The process from which programs start was killed from outside.
+    #[error("the sandbox's zygote was killed, and no program can start without it; everything inside was ended")]
+    ZygoteDied,
     /// A step on the way failed.
     #[error("cannot {step}: {cause}")]
     Host {

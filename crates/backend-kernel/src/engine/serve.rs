@@ -28,6 +28,7 @@ impl Engine {
         facts::begin_call();
         seat.is_busy.set(true);
         seat.using_file.set(None);
+        seat.was_woken.set(false);
         seat.reply.set(Reply::default());
         seat.request.set((request.number, request.args));
         let entry = self.entries.get(request.number as usize);
@@ -230,6 +231,7 @@ impl Engine {
         seat.is_busy.set(false);
         if place.space.channel.reply(place.index, &reply) {
             let word = place.space.sleep_word(place.index);
+            seat.was_woken.set(true);
             self.bell.bump(word);
             match &mut *self.wakes.borrow_mut() {
                 Some(words) => words.push(word),
@@ -243,7 +245,16 @@ impl Engine {
         self.reply(place, seat, restart::IF_NO_HANDLER);
     }
 
-    /// Wakes those threads that a host process was asked to wake, now that it is dead.
+    /// Wakes a thread again whose wake-up another guest may have undone.
+    pub fn wake_again(&self, place: &Place) {
+        let seat = place.space.known_seat(place.index);
+        if seat.is_some_and(|seat| seat.was_woken.get() && !seat.is_busy.get()) {
+            self.wake_now(place.space.sleep_word(place.index));
+        }
+    }
+
+    /// Wakes those threads that a host process was asked to wake and, being dead or hostile, may
+    /// not have woken.
     pub fn wake_on_behalf_of(&self, space: &Space) {
         for seat in space.seats.borrow().iter() {
             if let Some(word) = seat.wakes.take() {

@@ -84,6 +84,8 @@ pub struct Seat {
     /// Whom the last reply asked the thread to wake. If its process is killed before it does, it
     /// is for us to do.
     pub wakes: Cell<Option<u16>>,
+    /// The thread slept when the last reply came, and has asked for nothing since.
+    pub was_woken: Cell<bool>,
     /// The `vfork` child is gone: the host thread shall be the parent again.
     pub must_leave: Cell<bool>,
 }
@@ -104,6 +106,7 @@ impl Seat {
             trap: Cell::default(),
             prepared: RefCell::default(),
             wakes: Cell::default(),
+            was_woken: Cell::default(),
             must_leave: Cell::default(),
         }
     }

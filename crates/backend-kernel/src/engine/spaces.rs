@@ -197,10 +197,26 @@ impl Engine {
                 continue;
             }
             let spaces: Vec<_> = self.spaces.borrow().iter().flatten().cloned().collect();
-            if let Some(space) = spaces.into_iter().find(|space| has_pid(space, pid)) {
-                self.died_by_itself(&space, status);
+            if let Some(space) = spaces.iter().find(|space| has_pid(space, pid)) {
+                self.died_by_itself(space, status);
+            } else if self.zygote.borrow().as_ref().is_some_and(|zygote| zygote.pid() == pid) {
+                *self.zygote.borrow_mut() = None;
+            } else {
+                self.bury_unknown(&spaces, status);
             }
         }
+    }
+
+    /// Somebody ended before he said who he is.
+    fn bury_unknown(&self, spaces: &[Rc<Space>], status: host_sys::HostStatus) {
+        for space in spaces.iter().filter(|space| space.host.died_unknown()) {
+            self.died_by_itself(space, status);
+        }
+    }
+
+    /// Whether no further program can start, because the zygote was killed.
+    pub fn has_lost_its_zygote(&self) -> bool {
+        self.zygote.borrow().is_none()
     }
 
     fn recycle(&self, space: &Space) {

@@ -26,6 +26,8 @@ const MAX_HOT: usize = 4;
 const SAMPLE_NANOS: u64 = 2_000_000;
 /// CPUs count as contended this long after the kernel had to wait for one.
 const BACK_OFF_NANOS: u64 = 100_000_000;
+/// How often the kernel looks at every thread that may run, whether it rang or not.
+const PATROL_NANOS: u64 = 100_000_000;
 /// More than one part in this many of a sample spent waiting means contention.
 const CONTENDED_PART: u64 = 25;
 
@@ -60,6 +62,8 @@ pub struct Policy {
     sampled_at: Cell<u64>,
     sampled_delay: Cell<u64>,
     contended_until: Cell<u64>,
+    /// When the next patrol is due, by both clocks.
+    next_patrol: Cell<(u64, Instant)>,
     timer: rustix::fd::OwnedFd,
     timer_set_for: Cell<Option<Instant>>,
     scratch: RefCell<Vec<epoll::Event>>,
@@ -98,6 +102,7 @@ impl Policy {
             sampled_at: Cell::new(ticks()),
             sampled_delay,
             contended_until: Cell::new(0),
+            next_patrol: Cell::new((0, timers::now())),
             timer,
             timer_set_for: Cell::new(None),
             scratch: RefCell::new(Vec::with_capacity(32)),
@@ -150,6 +155,9 @@ impl Engine {
                 last_work = now;
                 continue;
             }
+            if now >= self.policy.next_patrol.get().0 {
+                self.patrol(now);
+            }
             // When every guest thread waits here, nobody can ask: sleep at once.
             if !worked && (self.is_quiet() || self.is_tired(now, last_work)) {
                 let has_news = self.sleep();
@@ -196,6 +204,29 @@ impl Engine {
     /// Whether every guest thread waits here, so that nobody can ask.
     pub fn is_quiet(&self) -> bool {
         self.n_parked.get() >= self.n_threads.get()
+    }
+
+    /// What the bell says is the word of guests, and a hostile one can silence it for the others of
+    /// its sandbox: so everybody who may run is looked at from time to time, those who should have
+    /// been woken by a guest are woken, and what the bell tells guests is said again.
+    fn patrol(&self, now: u64) {
+        let ticks = PATROL_NANOS / 1000 * self.policy.ticks_per_micro;
+        self.policy.next_patrol.set((now + ticks, timers::now().after(PATROL_NANOS)));
+        if self.is_quiet() {
+            return;
+        }
+        self.publish(self.policy.now.get());
+        let spaces: Vec<_> = self.spaces.borrow().iter().flatten().cloned().collect();
+        for space in spaces {
+            self.wake_on_behalf_of(&space);
+            let n_seats = space.seats.borrow().len();
+            for index in 0..n_seats {
+                let place = Place { space: Rc::clone(&space), index };
+                if !self.serve(&place) {
+                    self.wake_again(&place);
+                }
+            }
+        }
     }
 
     /// Looks once at everything that may have work. Returns whether there was any.
@@ -295,10 +326,16 @@ impl Engine {
     /// Sleeps in the host's `epoll` until something happens or a timer is due. Returns whether
     /// there was more than an alarm.
     fn wait_for_host(&self) -> bool {
-        let deadline = match (self.timers.next_deadline(), self.next_kill()) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let patrol = self.policy.next_patrol.get().1;
+        if patrol <= timers::now() {
+            // Not what the timer is set for: that one may have gone off already.
+            self.patrol(ticks());
+            return false;
+        }
+        // One that is set already may as well stay: setting a timer is a host call.
+        let wants_patrol = !self.is_quiet() || self.policy.timer_set_for.get() == Some(patrol);
+        let all = [self.timers.next_deadline(), self.next_kill(), wants_patrol.then_some(patrol)];
+        let deadline = all.into_iter().flatten().min();
         if self.policy.timer_set_for.get() != deadline {
             self.set_timer(deadline);
         }
