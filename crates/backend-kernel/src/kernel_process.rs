@@ -51,6 +51,7 @@ pub fn run(
     starter: UnixStream,
     line: Option<Line>,
 ) -> ! {
+    end_at_panic();
     let mut orders = BufReader::new(&starter);
     // What the starter blocks for its own use is no business of the guest's processes.
     if host_sys::unblock_all_signals().is_err() {
@@ -75,6 +76,18 @@ pub fn run(
         }
     };
     std::process::exit(code);
+}
+
+/// What the kernel process ends with when an assertion of its own fails.
+pub const PANICKED: i32 = 101;
+
+/// Has a panic end the process after it was told, by a call that its filter knows.
+fn end_at_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(PANICKED);
+    }));
 }
 
 fn step(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
@@ -233,6 +246,7 @@ impl Sandbox {
         );
         let spent = self.kernel.cpu_times();
         if self.kernel.first_status().is_none() {
+        if engine.has_lost_its_zygote() {
             self.ended_because.set(Some(Ending::ZygoteDied));
         }
         engine.kill_all();
@@ -417,6 +431,6 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
         n_calls: Cell::default(),
         tracer: tracer.map(Rc::new),
     });
-    engine.fill_pool().map_err(kernel_step("fork host processes"))?;
+    engine.fill_pool().map_err(kernel_step("have the zygote fork"))?;
     Ok(engine)
 }

@@ -156,6 +156,9 @@ impl Handle {
             Ok(Some((_, status))) => match (status.terminating_signal(), status.exit_status()) {
                 (Some(SIGSYS), _) => "it made a host call that its own filter forbids".to_owned(),
                 (Some(signal), _) => format!("killed by signal {signal}"),
+                (None, Some(kernel_process::PANICKED)) => {
+                    "an assertion of its own failed: please report the words above".to_owned()
+                }
                 (None, Some(code)) => format!("exit code {code}"),
                 (None, None) => "unknown status".to_owned(),
             },

@@ -73,7 +73,7 @@ impl Engine {
         let number = self.number_for_space()?;
         let channel = Channel::new().map_err(errno_of)?;
         let zygote = self.zygote.borrow();
-        let zygote = zygote.as_ref().ok_or(Errno::ENOEXEC)?;
+        let zygote = zygote.as_ref().ok_or(Errno::ESRCH)?;
         let host = zygote.spawn(&channel).map_err(errno_of)?;
         let space = self.keep(number, Space::new(number, channel, host));
         space.prepare_slot(0);
@@ -112,10 +112,9 @@ impl Engine {
 
     /// Starts a program in a fresh host process.
     pub fn start_program(&self, image: Image) -> SysResult<Rc<Space>> {
-        let space = match self.pool.borrow_mut().pop_front() {
-            Some(space) => space,
-            None => self.order()?,
-        };
+        // Two statements: to order one may mean to bury another, which may be in the pool.
+        let waiting = self.pool.borrow_mut().pop_front();
+        let space = waiting.map_or_else(|| self.order(), Ok)?;
         match put_image(&space, image) {
             Ok(files) => {
                 *space.program.borrow_mut() = Some(files);
@@ -201,16 +200,16 @@ impl Engine {
                 self.died_by_itself(space, status);
             } else if self.zygote.borrow().as_ref().is_some_and(|zygote| zygote.pid() == pid) {
                 *self.zygote.borrow_mut() = None;
-            } else {
-                self.bury_unknown(&spaces, status);
             }
         }
     }
 
-    /// Somebody ended before he said who he is.
-    fn bury_unknown(&self, spaces: &[Rc<Space>], status: host_sys::HostStatus) {
-        for space in spaces.iter().filter(|space| space.host.died_unknown()) {
-            self.died_by_itself(space, status);
+    /// Ends the guest process of a host process that died, or was never made because its maker died,
+    /// before it said who it is.
+    pub fn bury_unknown(&self, space: &Rc<Space>) {
+        const SIGKILL: u32 = 9;
+        if !space.is_retired.get() && space.host.died_unknown() {
+            self.died_by_itself(space, host_sys::HostStatus::Signaled(SIGKILL));
         }
     }
 

@@ -219,6 +219,7 @@ impl Engine {
         let spaces: Vec<_> = self.spaces.borrow().iter().flatten().cloned().collect();
         for space in spaces {
             self.wake_on_behalf_of(&space);
+            self.bury_unknown(&space);
             let n_seats = space.seats.borrow().len();
             for index in 0..n_seats {
                 let place = Place { space: Rc::clone(&space), index };
