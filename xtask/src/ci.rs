@@ -5,7 +5,9 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Parser;
 
-use crate::{check, cpython, faults, guest_tests, hostile, programs, setup, skills, stress};
+use crate::{
+    check, cpython, faults, guest_tests, hostile, programs, setup, skills, stress, surface,
+};
 
 /// Gives a subcommand its options without a command line.
 #[derive(Parser)]
@@ -23,7 +25,7 @@ type Step = fn() -> Result<()>;
 
 /// Runs every step, says how long each took, and fails if any failed.
 pub fn run() -> Result<()> {
-    let steps: [(&str, Step); 10] = [
+    let steps: [(&str, Step); 11] = [
         ("setup", setup::run),
         ("check", check::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
@@ -31,6 +33,7 @@ pub fn run() -> Result<()> {
         ("CPython's tests, quick", || cpython::run(&options(&[]))),
         ("example skills", skills::run),
         ("stress", stress::run),
+        ("rules of the filters", || surface::run(&options(&[]))),
         ("hostile guests", || hostile::run(&options(&["--jobs", "4"]))),
         ("faults", || faults::run(&options(&["--rounds", "25", "--jobs", "4"]))),
         ("bench, short", || crate::bench::run(&options(&["--short"]))),

@@ -20,6 +20,7 @@ mod residue;
 mod setup;
 mod skills;
 mod stress;
+mod surface;
 
 use std::process::ExitCode;
 
@@ -64,6 +65,8 @@ enum Command {
     Skills,
     /// Run a short round of stress-ng inside
     Stress,
+    /// See which host calls a sandbox makes, and find rules of the filters that nothing needs
+    Surface(surface::Options),
 }
 
 fn main() -> ExitCode {
@@ -92,5 +95,6 @@ fn run(command: Command) -> Result<()> {
         Command::Picture(options) => picture::run(&options),
         Command::Skills => skills::run(),
         Command::Stress => stress::run(),
+        Command::Surface(options) => surface::run(&options),
     }
 }

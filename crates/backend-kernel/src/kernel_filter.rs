@@ -258,12 +258,6 @@ pub const RULES: &[Rule] = &[
         reason: "the processors of a guest thread",
     },
     Rule {
-        number: 204,
-        name: "sched_getaffinity",
-        any_of: ALWAYS,
-        reason: "the processors of the machine",
-    },
-    Rule {
         number: 228,
         name: "clock_gettime",
         any_of: ALWAYS,
@@ -363,12 +357,6 @@ pub const RULES: &[Rule] = &[
         any_of: ALWAYS,
         reason: "the end of a stream that leaves the sandbox",
     },
-    Rule {
-        number: 288,
-        name: "accept4",
-        any_of: ALWAYS,
-        reason: "connections to a port that the user published",
-    },
     // The end.
     Rule { number: 131, name: "sigaltstack", any_of: ALWAYS, reason: "the runtime's clean-up" },
     Rule {
@@ -377,7 +365,6 @@ pub const RULES: &[Rule] = &[
         any_of: ALWAYS,
         reason: "who failed, in the words of a failure",
     },
-    Rule { number: 60, name: "exit", any_of: ALWAYS, reason: "the end of a thread" },
     Rule { number: 231, name: "exit_group", any_of: ALWAYS, reason: "the end" },
 ];
 

@@ -14,7 +14,10 @@ pub struct Page {
 
 /// Every page.
 pub fn all() -> Vec<Page> {
-    vec![Page { path: "docs/syscalls.md", text: syscalls() }]
+    vec![
+        Page { path: "docs/host-surface.md", text: crate::host_surface::page() },
+        Page { path: "docs/syscalls.md", text: syscalls() },
+    ]
 }
 
 fn syscalls() -> String {
