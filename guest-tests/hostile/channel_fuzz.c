@@ -1,4 +1,4 @@
-/* Writes nonsense into channel and bell while calls run. run: --timeout 300s */
+/* Writes nonsense into channel and bell while calls run. run: --timeout 1h */
 #include "hostile.h"
 
 #include <sys/uio.h>

@@ -1,4 +1,4 @@
-/* Descriptor tricks with the socket to the kernel process. run: --timeout 300s */
+/* Descriptor tricks with the socket to the kernel process. run: --timeout 1h */
 #include "hostile.h"
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-/* Forged doorbells: rings for everybody, without end. run: --timeout 300s */
+/* Forged doorbells: rings for everybody, without end. run: --timeout 1h */
 #include "hostile.h"
 
 static void ring(uint64_t seed)

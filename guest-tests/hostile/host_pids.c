@@ -1,4 +1,4 @@
-/* Signals, limits and looks at processes of the host. run: --timeout 300s */
+/* Signals, limits and looks at processes of the host. run: --timeout 1h */
 #include "hostile.h"
 
 #include <sys/ptrace.h>

@@ -1,4 +1,4 @@
-/* Ways to the host's files that a sloppy sandbox leaves open. run: --timeout 300s */
+/* Ways to the host's files that a sloppy sandbox leaves open. run: --timeout 1h */
 #include "hostile.h"
 
 #include <dirent.h>

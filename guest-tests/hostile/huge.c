@@ -1,4 +1,4 @@
-/* Huge lengths, counts and offsets. run: --timeout 300s --memory 512M --disk 64M */
+/* Huge lengths, counts and offsets. run: --timeout 1h --memory 512M --disk 64M */
 #include "hostile.h"
 
 #include <poll.h>

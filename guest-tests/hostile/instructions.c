@@ -1,4 +1,4 @@
-/* Calls from every instruction form: none reaches the host. run: --timeout 300s */
+/* Calls from every instruction form: none reaches the host. run: --timeout 1h */
 #include "hostile.h"
 
 static const char path[] = "/tmp/hostile-escaped";

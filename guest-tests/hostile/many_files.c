@@ -1,4 +1,4 @@
-/* 100,000 open files in several processes. run: --timeout 300s --files 100000 */
+/* 100,000 open files in several processes. run: --timeout 1h --files 100000 */
 #include "hostile.h"
 
 #include <sys/resource.h>

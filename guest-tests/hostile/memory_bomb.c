@@ -1,4 +1,4 @@
-/* Takes memory until it is ended: anonymous, shared, in files, by children. run: --timeout 300s --memory 256M --disk 64M */
+/* Takes memory until it is ended: anonymous, shared, in files, by children. run: --timeout 1h --memory 256M --disk 64M */
 #include "hostile.h"
 
 static void anonymous(uint64_t flags)

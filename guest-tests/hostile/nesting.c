@@ -1,4 +1,4 @@
-/* Deep nesting: epoll in epoll, sockets that carry themselves, loops of links and mounts, deep folders. run: --timeout 300s --user root */
+/* Deep nesting: epoll in epoll, sockets that carry themselves, loops of links and mounts, deep folders. run: --timeout 1h --user root */
 #include "hostile.h"
 
 #include <sys/epoll.h>

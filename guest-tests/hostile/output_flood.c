@@ -1,4 +1,4 @@
-/* Writes without end. ends: limit run: --timeout 300s --output-limit 8M */
+/* Writes without end. ends: limit run: --timeout 1h --output-limit 8M */
 #include "hostile.h"
 
 int main(void)

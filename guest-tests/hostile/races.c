@@ -1,4 +1,4 @@
-/* Symbolic links and renames against path walks on a mount that may be written. run: --timeout 300s --mount @INSIDE:/m:rw */
+/* Symbolic links and renames against path walks on a mount that may be written. run: --timeout 1h --mount @INSIDE:/m:rw */
 #include "hostile.h"
 
 #include <sys/syscall.h>

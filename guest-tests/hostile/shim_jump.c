@@ -1,4 +1,4 @@
-/* Jumps to the shim's own `syscall` instruction with every number and wild registers. run: --timeout 300s */
+/* Jumps to the shim's own `syscall` instruction with every number and wild registers. run: --timeout 1h */
 #include "hostile.h"
 
 #include <sys/socket.h>

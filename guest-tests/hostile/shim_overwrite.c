@@ -1,4 +1,4 @@
-/* Overwrites the shim, its data and its code, and goes on. run: --timeout 300s */
+/* Overwrites the shim, its data and its code, and goes on. run: --timeout 1h */
 #include "hostile.h"
 
 static void all_of_it(uint64_t seed)

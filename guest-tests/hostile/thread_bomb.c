@@ -1,4 +1,4 @@
-/* Threads without end. run: --timeout 300s --processes 500 */
+/* Threads without end. run: --timeout 1h --processes 500 */
 #include "hostile.h"
 
 static void *wait_for_ever(void *unused)

@@ -1,4 +1,4 @@
-/* As many timers as there may be, as fast as they go. run: --timeout 300s */
+/* As many timers as there may be, as fast as they go. run: --timeout 1h */
 #include "hostile.h"
 
 #include <sys/timerfd.h>

@@ -1,4 +1,4 @@
-/* Arguments that change while the kernel looks at them. run: --timeout 300s */
+/* Arguments that change while the kernel looks at them. run: --timeout 1h */
 #include "hostile.h"
 
 #include <linux/openat2.h>

@@ -36,8 +36,7 @@ pub struct Options {
 const CANARY: &str = "belljar-canary\n";
 /// The exit code of a guest that got out.
 const ESCAPED: i32 = 99;
-/// The longest that a sandbox is waited for. Its own time limit, which ends it with a message, is
-/// below that for every guest.
+/// The longest that the sandbox beside may take to end.
 const LONGEST: Duration = Duration::from_secs(400);
 
 /// One hostile guest.
@@ -190,7 +189,7 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
     let output = drain(tracked.child.stdout.take());
     let errors = drain(tracked.child.stderr.take());
     drop(tracked.child.stdin.take());
-    let Some(status) = tracked.wait(LONGEST)? else { bail!("belljar does not end") };
+    let Some(status) = tracked.wait_while_it_works()? else { bail!("belljar does not end") };
     // First: who is left holds the streams open.
     tracked.check_nothing_left(&temporary)?;
     let (output, errors) = (text(output), text(errors));

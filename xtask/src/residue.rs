@@ -30,6 +30,8 @@ pub struct Process {
     pub parent: u32,
     /// When it started, in ticks of the host.
     pub started: u64,
+    /// CPU time of it and of the children that it collected, in ticks of the host.
+    pub ticks: u64,
 }
 
 impl Tracked {
@@ -54,23 +56,52 @@ impl Tracked {
             let (state, parent, group) = (fields.first()?, fields.get(1)?, fields.get(2)?);
             let started = fields.get(19)?.parse().ok()?;
             let is_ours = group.parse() == Ok(self.group) && *state != "Z";
-            is_ours.then_some(Process { id, parent: parent.parse().ok()?, started })
+            let ticks = fields.get(11..15)?.iter().filter_map(|it| it.parse::<u64>().ok()).sum();
+            is_ours.then_some(Process { id, parent: parent.parse().ok()?, started, ticks })
         })
         .collect()
     }
 
     /// Waits for its end; `None` if it does not come in time, and it is ended by force.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<std::process::ExitStatus>> {
+        let status = self.wait_for(limit)?;
+        if status.is_none() {
+            self.end();
+        }
+        Ok(status)
+    }
+
+    fn wait_for(&mut self, limit: Duration) -> Result<Option<std::process::ExitStatus>> {
         let deadline = Instant::now() + limit;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            let status = self.child.try_wait()?;
+            if status.is_some() || Instant::now() > deadline {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for its end for as long as it gets anywhere: `None` if it hangs, asleep or spinning,
+    /// and it is ended by force. How busy the machine is does not matter.
+    pub fn wait_while_it_works(&mut self) -> Result<Option<std::process::ExitStatus>> {
+        /// Asleep for so long, it waits for something that does not come.
+        const LONGEST_SLEEP: Duration = Duration::from_secs(180);
+        /// No run uses so much.
+        const MOST_TICKS: u64 = 300 * 100;
+        let (mut last, mut changed) = (0, Instant::now());
+        loop {
+            if let Some(status) = self.wait_for(Duration::from_secs(1))? {
                 return Ok(Some(status));
             }
-            if Instant::now() > deadline {
+            let ticks = self.processes().iter().map(|process| process.ticks).sum();
+            if ticks != last {
+                (last, changed) = (ticks, Instant::now());
+            }
+            if changed.elapsed() > LONGEST_SLEEP || ticks > MOST_TICKS {
                 self.end();
                 return Ok(None);
             }
-            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

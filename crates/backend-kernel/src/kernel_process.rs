@@ -245,7 +245,6 @@ impl Sandbox {
             },
         );
         let spent = self.kernel.cpu_times();
-        if self.kernel.first_status().is_none() {
         if engine.has_lost_its_zygote() {
             self.ended_because.set(Some(Ending::ZygoteDied));
         }
