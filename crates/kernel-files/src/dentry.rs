@@ -6,7 +6,7 @@
 //! that nobody uses are forgotten when there are too many.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
 use kernel_core::facts;
@@ -15,6 +15,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::inode::{Caching, Inode};
 use crate::metadata::FileKind;
+use crate::name_map::NameMap;
 
 /// How many dentries are remembered before unused ones are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
@@ -26,7 +27,7 @@ const SWEEP_STEPS: usize = 4;
 pub struct Dentry {
     place: RefCell<Place>,
     inode: Option<Rc<dyn Inode>>,
-    children: RefCell<HashMap<Rc<[u8]>, Rc<Dentry>>>,
+    children: RefCell<NameMap<Rc<Dentry>>>,
     /// How many mounts, of all namespaces, hide this dentry.
     n_mounts: Cell<u32>,
     /// The name is gone; the file may still be in use.

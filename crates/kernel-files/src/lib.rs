@@ -31,6 +31,7 @@ pub mod locks;
 pub mod memfd;
 pub mod metadata;
 pub mod mount;
+mod name_map;
 pub mod notify;
 pub mod observed;
 pub mod open;

@@ -166,7 +166,9 @@ pub enum WaitError {
     #[error("the sandbox's kernel process died ({0}); everything inside was ended with it")]
     KernelDied(String),
     /// The process from which programs start was killed from outside.
-    #[error("the sandbox's zygote was killed, and no program can start without it; everything inside was ended")]
+    #[error(
+        "the sandbox's zygote was killed, and no program can start without it; everything inside was ended"
+    )]
     ZygoteDied,
     /// A step on the way failed.
     #[error("cannot {step}: {cause}")]

@@ -1,6 +1,6 @@
 //! Directories in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
@@ -8,6 +8,7 @@ use linux_abi::{Errno, SysResult};
 use super::inode::{Body, MemoryInode};
 use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::{DeviceNumber, FileKind};
+use crate::name_map::NameMap;
 
 /// The first position of an entry: 1 and 2 come after `.` and `..`.
 const FIRST_POSITION: u64 = 3;
@@ -19,7 +20,7 @@ const ENTRY_SIZE: u64 = 20;
 /// stopped whatever happens in between.
 #[derive(Default)]
 pub struct Entries {
-    by_name: HashMap<Rc<[u8]>, (u64, Rc<MemoryInode>)>,
+    by_name: NameMap<(u64, Rc<MemoryInode>)>,
     by_position: BTreeMap<u64, Rc<[u8]>>,
     last_position: u64,
 }
