@@ -15,28 +15,25 @@ const NOT_EXECUTABLE: u8 = 126;
 
 /// Loads a skill. What cannot be loaded is a failure with the general exit code.
 pub fn load(path: &Path) -> Result<Skill, Failure> {
-    skills::load(path, &Limits::default()).map_err(|error| {
-        let failure = Failure::new(with_causes(&error));
-        match hint_of_loading(path, &error) {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })
+    skills::load(path, &Limits::default())
+        .map_err(|error| Failure::new(with_causes(&error)).hint(hint_of_loading(path, &error)))
 }
 
-fn hint_of_loading(path: &Path, error: &LoadError) -> Option<String> {
-    Some(match error {
+fn hint_of_loading(path: &Path, error: &LoadError) -> String {
+    match error {
         LoadError::NotFound(_) => "give the path of a folder, or of a .skill archive".to_owned(),
         LoadError::NotASkill(_) | LoadError::NoManifest(_) => {
             "give the folder that holds SKILL.md, or an archive of it".to_owned()
         }
-        LoadError::NotText
+        LoadError::NotText { .. }
         | LoadError::NoFrontMatter
         | LoadError::FrontMatter(_)
         | LoadError::NoDescription => {
             format!("`belljar skill check {}` shows what to mend", path.display())
         }
-        LoadError::Archive { .. } => "the archive may be cut off; get or pack it again".to_owned(),
+        LoadError::Archive { .. } => {
+            "the archive may be cut off, or locked by a password; get or pack it again".to_owned()
+        }
         LoadError::TooManyEntries(_)
         | LoadError::FileTooLarge { .. }
         | LoadError::TooLarge(_)
@@ -44,8 +41,13 @@ fn hint_of_loading(path: &Path, error: &LoadError) -> Option<String> {
         | LoadError::Bomb { .. } => {
             "this is more than a skill may hold; do not trust where it came from".to_owned()
         }
-        LoadError::Read { .. } | LoadError::Unpack(_) => return None,
-    })
+        LoadError::Read { .. } if path.is_file() => {
+            "the archive may be damaged, or packed in an unusual way; get or pack it again"
+                .to_owned()
+        }
+        LoadError::Read { .. } => "see that you may read everything in the folder".to_owned(),
+        LoadError::Unpack(_) => "let TMPDIR name a folder with enough room".to_owned(),
+    }
 }
 
 /// Says on standard error what loading found wrong. It does not hinder loading.

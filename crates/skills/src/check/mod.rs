@@ -34,9 +34,10 @@ fn check_staged(mut staged: Staged, path: &Path) -> Vec<Finding> {
         return findings;
     };
     let text = match staged.read_manifest() {
-        Ok(Some(text)) => text,
-        Ok(None) => {
-            findings.push(load_finding(path, &LoadError::NotText));
+        Ok(text) => text,
+        Err(error @ LoadError::NotText { line, column }) => {
+            let place = Place { file, line, column };
+            findings.push(Finding { place, ..load_finding(path, &error) });
             return findings;
         }
         Err(error) => {
@@ -95,11 +96,13 @@ fn load_finding(path: &Path, error: &LoadError) -> Finding {
         LoadError::NotASkill(_) | LoadError::NoManifest(_) => {
             ("load", "give the folder that holds SKILL.md, or an archive of it")
         }
-        LoadError::NotText => ("encoding", "save SKILL.md as UTF-8"),
+        LoadError::NotText { .. } => ("encoding", "save SKILL.md as UTF-8"),
         LoadError::NoFrontMatter | LoadError::FrontMatter(_) | LoadError::NoDescription => {
             ("front-matter", "begin SKILL.md with `---`, `name:`, `description:` and `---`")
         }
-        LoadError::Read { .. } | LoadError::Unpack(_) => ("load", "see that it can be read"),
+        LoadError::Read { .. } | LoadError::Unpack(_) => {
+            ("load", "see that it can be read; `belljar skill pack` makes archives that can")
+        }
         LoadError::Archive { .. } => ("load", "pack the skill again"),
         LoadError::TooManyEntries(_)
         | LoadError::FileTooLarge { .. }

@@ -130,10 +130,11 @@ fn scripts() {
         .program("scripts/no-shebang.py", "print()")
         .program("scripts/good.py", "#!/usr/bin/env python3\n")
         .program("scripts/dos.sh", "#!/bin/sh\r\n")
-        .program("scripts/what", "words");
+        .program("scripts/by-mode", "echo")
+        .program("scripts/what.dat", "words");
     let report = report(&made);
     let rules: Vec<&str> = report.findings.iter().map(|f| f.rule).collect();
-    assert_eq!(rules, ["script-line-ends", "script-shebang", "script-unknown"]);
+    assert_eq!(rules, ["script-shebang", "script-line-ends", "script-shebang", "script-unknown"]);
     assert!(report.is_valid());
 }
 
@@ -158,4 +159,53 @@ fn a_manifest_in_lower_case_is_a_warning() {
     let made = SkillBuilder::new("a");
     std::fs::rename(made.path().join("SKILL.md"), made.path().join("skill.md")).unwrap();
     assert_eq!(report(&made).summary(), "valid, 1 warning");
+}
+
+/// Files as they come from elsewhere: what `check` says of each, and whether it loads.
+#[test]
+fn files_from_elsewhere() {
+    const GOOD: &str = "---\nname: a\ndescription: d\n---\n# Steps\n";
+    let with = |line: &str| GOOD.replace("description: d\n", &format!("description: d\n{line}\n"));
+    let nested = format!("metadata: {}", "[".repeat(20_000));
+    let alias_bomb = "metadata:\n  a: &a [x, x]\n  b: [*a, *a]";
+    let compatibility = |n| format!("compatibility: {}", "x".repeat(n));
+    #[rustfmt::skip]
+    let table: Vec<(&str, Vec<u8>, Option<(usize, usize)>, bool)> = vec![
+        ("plain", GOOD.into(), None, true),
+        ("ends of lines as in Windows", GOOD.replace('\n', "\r\n").into(), None, true),
+        ("dashes in a value", GOOD.replace("description: d", "description: a --- b").into(), None, true),
+        ("a folded text", GOOD.replace("description: d", "description: >\n  a\n  b").into(), None, true),
+        ("all optional fields", with("license: L\ncompatibility: c\nmetadata:\n  k: v\nallowed-tools: Bash(git:*) Read").into(), None, true),
+        ("the longest compatibility", with(&compatibility(500)).into(), None, true),
+        ("one character more", with(&compatibility(501)).into(), Some((4, 16)), true),
+        ("an empty compatibility", with("compatibility: \"\"").into(), Some((4, 16)), true),
+        ("a byte order mark", format!("\u{feff}{GOOD}").into(), Some((1, 1)), true),
+        ("an empty first line", format!("\n{GOOD}").into(), Some((1, 1)), false),
+        ("no closing line", "---\nname: a\ndescription: d\n".into(), Some((1, 1)), false),
+        ("nothing", Vec::new(), Some((1, 1)), false),
+        ("a tab", GOOD.replace("name: a", "name:\ta").into(), Some((2, 7)), false),
+        ("a key twice", with("description: e").into(), Some((4, 1)), true),
+        ("an unknown key", with("version: \"1\"").into(), Some((4, 1)), true),
+        ("a list for a map", with("metadata: [a]").into(), Some((4, 11)), true),
+        ("a map for a text", with("metadata:\n  k:\n    l: m").into(), Some((6, 5)), true),
+        ("a list for a text", with("allowed-tools:\n  - Bash").into(), Some((5, 3)), true),
+        ("an alias", with("license: &l x").into(), Some((4, 10)), true),
+        ("an alias bomb", with(alias_bomb).into(), Some((5, 6)), false),
+        ("a tag", GOOD.replace("name: a", "name: !x a").into(), Some((2, 7)), true),
+        ("nested without end", with(&nested).into(), Some((4, 266)), false),
+        ("not UTF-8", b"---\nname: a\ndescription: caf\xe9\n---\n".to_vec(), Some((3, 17)), false),
+        ("a zero byte", GOOD.replace("name: a", "name: a\0").into(), Some((2, 8)), false),
+        ("another name than the folder's", GOOD.replace("name: a", "name: b").into(), Some((2, 7)), true),
+        ("a text with a colon", GOOD.replace("description: d", "description: use: it").into(), Some((3, 17)), true),
+    ];
+    for (about, bytes, expected, loads) in table {
+        let made = SkillBuilder::new("a");
+        std::fs::write(made.path().join("SKILL.md"), bytes).unwrap();
+        let report = report(&made);
+        let first = report.findings.iter().find(|finding| finding.severity == Severity::Error);
+        let place = first.map(|finding| (finding.place.line, finding.place.column));
+        assert_eq!(place, expected, "{about}: {}", report.to_text());
+        let loaded = load::load(&made.path(), &Limits::default());
+        assert_eq!(loaded.is_ok(), loads, "{about}");
+    }
 }

@@ -34,6 +34,8 @@ struct Plan {
     files: Vec<Planned>,
     links: BTreeMap<String, String>,
     seen: BTreeSet<String>,
+    /// Where each entry begins, and its name in the central directory.
+    begins: Vec<(u64, Vec<u8>)>,
     findings: Vec<Finding>,
 }
 
@@ -61,6 +63,9 @@ pub(super) fn unpack(path: &Path, limits: &Limits) -> Result<Staged, LoadError> 
         )?;
     }
     refuse_ways_through_links(&mut plan);
+    let odd = compare_headers(path, &plan.begins)
+        .map_err(|cause| LoadError::Read { path: path.into(), cause })?;
+    plan.findings.extend(odd);
     let staging =
         tempfile::Builder::new().prefix("belljar-skill-").tempdir().map_err(LoadError::Unpack)?;
     write_all(&mut archive, &plan, staging.path(), limits, path)?;
@@ -83,6 +88,32 @@ fn looks_like_zip(path: &Path) -> bool {
         .extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("zip") || end.eq_ignore_ascii_case("skill"));
     is_zip || has_extension
+}
+
+/// Finds entries that are called otherwise where they begin, and bytes before the first of them.
+fn compare_headers(path: &Path, begins: &[(u64, Vec<u8>)]) -> io::Result<Vec<Finding>> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let mut findings = Vec::new();
+    for (at, name) in begins {
+        if zip_names::read_local_name(&mut reader, *at)? != *name {
+            let place = Place::start_of(String::from_utf8_lossy(name));
+            let what = "the archive gives this entry two names";
+            findings.push(
+                Finding::error("file-two-names", place, what)
+                    .why("programs differ in which of the two they believe")
+                    .mend("pack the skill again"),
+            );
+        }
+    }
+    if begins.iter().map(|(at, _)| *at).min().is_some_and(|first| first > 0) {
+        let place = Place::start_of(path.display().to_string());
+        findings.push(
+            Finding::warning("archive-start", place, "there is something before the archive")
+                .why("other programs may take the file for something else, such as a program")
+                .mend("pack the skill again"),
+        );
+    }
+    Ok(findings)
 }
 
 /// Finds names that stand twice in the central directory.
@@ -139,6 +170,7 @@ fn plan_entry(
 ) -> Result<(), PlanError> {
     let mut entry = archive.by_index(index)?;
     let name = entry.name()?.into_owned();
+    plan.begins.push((entry.header_start(), entry.name_raw().to_vec()));
     let path = match clean(&name, limits.depth) {
         Ok(path) => path,
         Err(bad) => {

@@ -69,7 +69,12 @@ pub enum LoadError {
     NoManifest(PathBuf),
     /// SKILL.md is not text
     #[error("SKILL.md is not UTF-8 text")]
-    NotText,
+    NotText {
+        /// The line of the first byte that is none, from one.
+        line: usize,
+        /// Its column, from one.
+        column: usize,
+    },
     /// SKILL.md has no front matter
     #[error("SKILL.md has no front matter between two `---` lines")]
     NoFrontMatter,
@@ -131,7 +136,7 @@ pub enum LoadError {
 pub fn load(path: &Path, limits: &Limits) -> Result<Skill, LoadError> {
     let staged = stage(path, limits)?;
     let manifest = staged.manifest.clone().ok_or_else(|| LoadError::NoManifest(path.into()))?;
-    let text = staged.read_manifest()?.ok_or(LoadError::NotText)?;
+    let text = staged.read_manifest()?;
     let without_mark = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let parts = front_matter::split(without_mark).map_err(|_| LoadError::NoFrontMatter)?;
     let front_matter = front_matter::read_leniently(parts.yaml).map_err(LoadError::FrontMatter)?;
@@ -183,15 +188,23 @@ fn find_manifest(files: &[FileEntry]) -> Option<String> {
 }
 
 impl Staged {
-    /// Reads SKILL.md; nothing if it is not UTF-8.
-    pub fn read_manifest(&self) -> Result<Option<String>, LoadError> {
-        let Some(name) = &self.manifest else { return Ok(None) };
+    /// Reads SKILL.md.
+    pub fn read_manifest(&self) -> Result<String, LoadError> {
+        let Some(name) = &self.manifest else {
+            return Err(LoadError::NoManifest(self.root.clone()));
+        };
         let path = self.root.join(name);
         let mut bytes = Vec::new();
         std::fs::File::open(&path)
             .and_then(|file| file.take(MAX_MANIFEST_BYTES).read_to_end(&mut bytes))
             .map_err(|cause| LoadError::Read { path, cause })?;
-        Ok(String::from_utf8(bytes).ok())
+        String::from_utf8(bytes).map_err(|error| {
+            let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+            let before = String::from_utf8_lossy(good);
+            let last = before.rsplit('\n').next().unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            LoadError::NotText { line, column: last.chars().count() + 1 }
+        })
     }
 
     /// Adds what was read to the files.

@@ -141,6 +141,45 @@ fn entries_that_share_bytes_are_refused() {
 }
 
 #[test]
+fn an_entry_with_two_names_is_found() {
+    let bytes = archive(&[Put::File("a/SKILL.md", MANIFEST), Put::File("a/good", b"1")]);
+    // The first is where the data are, the second in the central directory.
+    let at = bytes.windows(6).position(|it| it == b"a/good").unwrap();
+    let mut other = bytes.clone();
+    other[at..at + 6].copy_from_slice(b"a/evil");
+    assert_eq!(rules(&load_bytes(&other).unwrap()), ["file-two-names"]);
+    let skill = load_bytes(&[b"#!/bin/sh\n".as_slice(), &bytes].concat()).unwrap();
+    assert_eq!(rules(&skill), ["archive-start"]);
+    assert!(!skill.has_unsafe_files());
+}
+
+#[test]
+fn archives_that_cannot_be_unpacked_are_errors() {
+    let bytes = archive(&[Put::File("a/SKILL.md", MANIFEST)]);
+    // The flag for encryption, in both headers of the entry.
+    let mut locked = bytes.clone();
+    let central = bytes.windows(4).position(|it| it == b"PK\x01\x02").unwrap();
+    for at in [6, central + 8] {
+        locked[at] |= 1;
+    }
+    assert!(matches!(load_bytes(&locked), Err(LoadError::Archive { .. })));
+    // A byte of the content that the checksum does not fit.
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    writer.start_file("a/SKILL.md", stored).unwrap();
+    std::io::Write::write_all(&mut writer, MANIFEST).unwrap();
+    let wrong = patched(writer.finish().unwrap().into_inner(), b"Does", b"Doez");
+    assert!(matches!(load_bytes(&wrong), Err(LoadError::Read { .. })));
+    // Large sizes are no sign of anything by themselves.
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    writer.start_file("a/SKILL.md", stored.large_file(true)).unwrap();
+    std::io::Write::write_all(&mut writer, MANIFEST).unwrap();
+    let large = writer.finish().unwrap().into_inner();
+    assert!(load_bytes(&large).unwrap().findings.is_empty());
+}
+
+#[test]
 fn names_that_differ_in_case_are_found() {
     let entries =
         [Put::File("a/SKILL.md", MANIFEST), Put::File("a/X", b"1"), Put::File("a/x", b"2")];
@@ -218,7 +257,7 @@ fn a_folder_may_not_link_outside() {
 #[test]
 fn a_manifest_that_is_not_text_is_an_error() {
     let bytes = archive(&[Put::File("a/SKILL.md", b"---\nname: \xff\n---\n")]);
-    assert!(matches!(load_bytes(&bytes), Err(LoadError::NotText)));
+    assert!(matches!(load_bytes(&bytes), Err(LoadError::NotText { line: 2, column: 7 })));
 }
 
 #[test]

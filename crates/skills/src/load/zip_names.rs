@@ -33,7 +33,25 @@ pub(super) fn read_names<R: Read + Seek>(
     Ok(names)
 }
 
-fn length_at(header: &[u8; HEADER_BYTES], at: usize) -> u16 {
+/// The first four bytes of an entry where its data are.
+const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";
+/// The size of what is there before its name.
+const LOCAL_HEADER_BYTES: usize = 30;
+
+/// Reads the name of the entry that begins at `at`; nothing if none does.
+pub(super) fn read_local_name<R: Read + Seek>(reader: &mut R, at: u64) -> std::io::Result<Vec<u8>> {
+    reader.seek(SeekFrom::Start(at))?;
+    let mut header = [0; LOCAL_HEADER_BYTES];
+    reader.read_exact(&mut header)?;
+    if !header.starts_with(&LOCAL_SIGNATURE) {
+        return Ok(Vec::new());
+    }
+    let mut name = vec![0; usize::from(length_at(&header, 26))];
+    reader.read_exact(&mut name)?;
+    Ok(name)
+}
+
+fn length_at(header: &[u8], at: usize) -> u16 {
     match header.get(at..at + 2) {
         Some(&[low, high]) => u16::from_le_bytes([low, high]),
         _ => 0,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Document, Entry, Node, Position, Value};
+use super::{Document, Entry, Node, Position, Value, YamlError};
 use crate::finding::{Finding, Place};
 
 /// A YAML file that is being read: its name, the findings so far.
@@ -43,9 +43,7 @@ impl<'f> Source<'f> {
                 self.findings.push(
                     Finding::error(self.rule, place, format!("cannot read the YAML: {error}"))
                         .why("no reader can know what is meant")
-                        .mend(
-                            "put text that contains `: ` or ` #` in quotes, and indent with spaces",
-                        ),
+                        .mend(mend_of(&error)),
                 );
                 None
             }
@@ -188,6 +186,29 @@ impl<'n> Fields<'n> {
                 let mend = format!("known here: {}", self.taken.join(", "));
                 source.error(entry.position, what, mend);
             }
+        }
+    }
+}
+/// How to mend YAML that cannot be read.
+fn mend_of(error: &YamlError) -> &'static str {
+    match error {
+        YamlError::Alias(_) | YamlError::Anchor(_) => {
+            "write the value out at every place where it is meant"
+        }
+        YamlError::Tag(_) => "remove the tag; every value is a text",
+        YamlError::TooDeep(_) => "nest less deeply",
+        YamlError::TooLarge => "shorten it",
+        YamlError::SecondDocument(_) => "remove the `---` or `...` line in the middle",
+        YamlError::Key(_) => "write a name before the colon",
+        YamlError::Syntax { message, .. } if message.contains("whitespace") => {
+            "put a space after the colon, and never a tab"
+        }
+        YamlError::Syntax { message, .. } if message.contains("unprintable") => {
+            "remove the character"
+        }
+        YamlError::Syntax { message, .. } if message.contains("recursion") => "nest less deeply",
+        YamlError::Syntax { .. } => {
+            "put text that contains `: ` or ` #` in quotes, and indent with spaces"
         }
     }
 }
