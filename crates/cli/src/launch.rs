@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
-use sandbox_spec::{RootFs, SandboxSpec};
+use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec};
 use serde_json::json;
 
 use crate::backends;
@@ -104,7 +104,16 @@ fn start_and_wait(
 /// Adds the connections of a sandbox to what is known of its guest, if that was recorded.
 fn with_connections(mut report: ExitReport, sandbox: &dyn Sandbox) -> ExitReport {
     if let Some(activity) = &mut report.activity {
-        activity.connections.extend_from_slice(sandbox.connections());
+        // What never left was seen by who looked on as well, and counted there.
+        for record in sandbox.connections() {
+            let is_same = |known: &ConnectionRecord| {
+                let key = |it: &ConnectionRecord| (it.kind, it.name.clone(), it.address);
+                key(known) == key(record) && known.reason == record.reason
+            };
+            if !activity.connections.iter().any(is_same) {
+                activity.connections.push(record.clone());
+            }
+        }
     }
     report
 }

@@ -49,6 +49,7 @@ fn a_report_tells_processes_files_and_connections() {
     assert_eq!(fate("/work/t"), "temporary");
     assert_eq!(find(&json["programs"], "path", "/usr/bin/bash")["times"], 1);
     assert_eq!(find(&json["connections"], "address", "192.0.2.1:80")["verdict"], "denied");
+    assert_eq!(json["connections"].as_array().unwrap().len(), 1);
     let printed = place.run(&["--report"]);
     assert!(printed.err.contains("└─ ") && printed.err.contains("exit 4"), "{}", printed.err);
     let page = place.run(&["--report", "../r.html"]);

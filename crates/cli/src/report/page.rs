@@ -54,6 +54,21 @@ fn row(page: &mut String, name: &str, value: &str) {
     page.push_str(&format!("<tr><th>{name}</th><td>{value}</td></tr>\n"));
 }
 
+/// Begins a table. One with many rows scrolls by itself, so that what follows is not far away.
+fn open_table(page: &mut String, class: &str, n_rows: usize) {
+    if n_rows > MAX_OPEN {
+        page.push_str("<div class=\"long\" tabindex=\"0\">\n");
+    }
+    page.push_str(&format!("<table class=\"{class}\">\n"));
+}
+
+fn close_table(page: &mut String, n_rows: usize) {
+    page.push_str("</table>\n");
+    if n_rows > MAX_OPEN {
+        page.push_str("</div>\n");
+    }
+}
+
 fn code(text: &str) -> String {
     format!("<code>{}</code>", escaped(text))
 }
@@ -95,7 +110,8 @@ fn denied(page: &mut String, activity: &Activity) {
     if activity.denied.is_empty() {
         return;
     }
-    page.push_str("<h2 class=\"bad\">Denied by the policy</h2>\n<table>\n");
+    page.push_str("<h2 class=\"bad\">Denied by the policy</h2>\n");
+    open_table(page, "plain", activity.denied.len());
     page.push_str("<tr><th>wanted</th><th>path</th><th>times</th><th>to allow it</th></tr>\n");
     for denial in activity.denied.iter().take(MAX_LISTED) {
         page.push_str(&format!(
@@ -106,7 +122,7 @@ fn denied(page: &mut String, activity: &Activity) {
             code(&remedy(denial.wanted, &denial.path))
         ));
     }
-    page.push_str("</table>\n");
+    close_table(page, activity.denied.len());
     more(page, MAX_LISTED, activity.denied.len(), activity.more_denied, "denials");
 }
 
@@ -131,14 +147,16 @@ fn processes(page: &mut String, report: &RunReport) {
     }
     let ends = activity.processes.iter().map(|it| it.ended.unwrap_or(it.started));
     let whole = ends.max().unwrap_or_default().max(Duration::from_millis(1));
-    page.push_str("<h2>Processes</h2>\n<table class=\"tree\">\n");
+    page.push_str("<h2>Processes</h2>\n");
+    open_table(page, "tree", activity.processes.len());
     page.push_str(
-        "<tr><th>pid</th><th>command</th><th>when</th><th>took</th><th>CPU</th><th>end</th></tr>\n",
+        "<tr><th>pid</th><th>command</th><th class=\"when\">when</th><th>took</th>\
+         <th class=\"cpu\">CPU</th><th>end</th></tr>\n",
     );
     for branch in tree(&activity.processes).iter().take(MAX_LISTED) {
         page.push_str(&process_row(branch, whole));
     }
-    page.push_str("</table>\n");
+    close_table(page, activity.processes.len());
     more(page, MAX_LISTED, activity.processes.len(), activity.more_processes, "processes");
     let programs: Vec<String> = activity
         .programs
@@ -158,7 +176,7 @@ fn process_row(branch: &Branch<'_>, whole: Duration) -> String {
     format!(
         "<tr><td class=\"n\">{}</td><td><code><span class=\"rail\">{}</span>{}</code></td>\
          <td class=\"when\"><span style=\"margin-left:{start:.1}%;width:{width:.1}%\"></span></td>\
-         <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"{}\">{}</td></tr>\n",
+         <td class=\"n\">{}</td><td class=\"n cpu\">{}</td><td class=\"{}\">{}</td></tr>\n",
         process.pid,
         branch.lines,
         escaped(&branch.command),
@@ -220,7 +238,8 @@ fn connections(page: &mut String, activity: &Activity) {
     if activity.connections.is_empty() {
         return;
     }
-    page.push_str("<h2>Connections</h2>\n<table>\n");
+    page.push_str("<h2>Connections</h2>\n");
+    open_table(page, "plain", activity.connections.len());
     page.push_str("<tr><th></th><th>to</th><th>why</th><th>times</th></tr>\n");
     for record in activity.connections.iter().take(MAX_LISTED) {
         let (class, word) = match record.is_blocked() {
@@ -239,7 +258,7 @@ fn connections(page: &mut String, activity: &Activity) {
             record.times
         ));
     }
-    page.push_str("</table>\n");
+    close_table(page, activity.connections.len());
     more(page, MAX_LISTED, activity.connections.len(), activity.more_connections, "connections");
 }
 
@@ -265,7 +284,7 @@ fn changes(page: &mut String, changes: &[Change]) {
     if changes.is_empty() {
         return;
     }
-    page.push_str("<table>\n");
+    open_table(page, "plain", changes.len());
     for change in changes.iter().take(MAX_LISTED) {
         let path = escaped(&change.path.to_string_lossy());
         let (about, size) = match &change.now {
@@ -282,7 +301,7 @@ fn changes(page: &mut String, changes: &[Change]) {
             change.happened.word()
         ));
     }
-    page.push_str("</table>\n");
+    close_table(page, changes.len());
     more(page, MAX_LISTED, changes.len(), 0, "");
 }
 
