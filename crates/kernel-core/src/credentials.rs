@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use crate::user_namespace::UserNamespace;
+
 /// A set of capabilities, one bit each, in Linux's numbering.
 pub type CapabilitySet = u64;
 
@@ -75,6 +77,8 @@ pub struct Credentials {
     pub ambient: CapabilitySet,
     /// `SECBIT_*`.
     pub securebits: u32,
+    /// Where the ids have their meaning and the capabilities their reach.
+    pub user_namespace: Rc<UserNamespace>,
 }
 
 impl Credentials {
@@ -97,12 +101,57 @@ impl Credentials {
             bounding: ALL_CAPABILITIES,
             ambient: 0,
             securebits: 0,
+            user_namespace: UserNamespace::initial(),
         }
     }
 
-    /// Whether this capability is in force.
+    /// The same user in a namespace that was just made: with every capability there.
+    #[must_use]
+    pub fn in_new_user_namespace(&self, namespace: &Rc<UserNamespace>) -> Self {
+        Self {
+            effective: ALL_CAPABILITIES,
+            permitted: ALL_CAPABILITIES,
+            inheritable: 0,
+            bounding: ALL_CAPABILITIES,
+            ambient: 0,
+            securebits: 0,
+            user_namespace: Rc::clone(namespace),
+            ..self.clone()
+        }
+    }
+
+    /// Whether this capability is in force over the whole sandbox. In a user namespace that a
+    /// guest has made no capability is.
     pub fn has(&self, capability: u32) -> bool {
+        self.has_own(capability) && self.user_namespace.is_initial()
+    }
+
+    /// Whether this capability is in force in the task's own user namespace.
+    pub fn has_own(&self, capability: u32) -> bool {
         self.effective >> capability & 1 == 1
+    }
+
+    /// Whether this capability is in force over a file of this owner: the file's ids must mean
+    /// something in the task's namespace.
+    pub fn has_over(&self, capability: u32, uid: u32, gid: u32) -> bool {
+        let namespace = &self.user_namespace;
+        self.has_own(capability) && namespace.uid(uid).is_some() && namespace.gid(gid).is_some()
+    }
+
+    /// Real and effective user and group, as the task's namespace counts.
+    pub fn shown_ids(&self) -> [u32; 4] {
+        let namespace = &self.user_namespace;
+        [
+            namespace.shown_uid(self.uid),
+            namespace.shown_uid(self.euid),
+            namespace.shown_gid(self.gid),
+            namespace.shown_gid(self.egid),
+        ]
+    }
+
+    /// The user whose number is 0 in the task's namespace, if there is one.
+    pub fn root_uid(&self) -> Option<u32> {
+        self.user_namespace.kernel_uid(0)
     }
 
     /// Whether the task is in this group, for file access.

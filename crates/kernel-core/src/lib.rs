@@ -19,4 +19,5 @@ pub mod moment;
 pub mod supervisor;
 pub mod timers;
 pub mod user_buffers;
+pub mod user_namespace;
 pub mod wait;

@@ -5,6 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
+use kernel_core::user_namespace::UserNamespace;
+use linux_abi::SysResult;
 
 use crate::mount::{Location, MountNamespace};
 use crate::special::SpecialFiles;
@@ -82,8 +84,9 @@ impl FsContext {
     }
 
     /// Gives the process mounts of its own (`unshare(CLONE_NEWNS)`).
-    pub fn unshare_mounts(&self) {
-        let (copy, mounts) = self.namespace().copy();
+    /// They belong to the user namespace `owner`.
+    pub fn unshare_mounts(&self, owner: &Rc<UserNamespace>) -> SysResult<()> {
+        let (copy, mounts) = self.namespace().copy(owner)?;
         for place in [&self.root, &self.cwd] {
             let mut place = place.borrow_mut();
             if let Some(mount) = mounts.get(&place.mount.id) {
@@ -91,6 +94,21 @@ impl FsContext {
             }
         }
         *self.namespace.borrow_mut() = copy;
+        Ok(())
+    }
+
+    /// Goes to the root of other mounts (`setns`).
+    pub fn enter_mounts(&self, namespace: &Rc<MountNamespace>) -> SysResult<()> {
+        let root = namespace.root()?;
+        self.set_root(root.clone());
+        self.set_cwd(root);
+        *self.namespace.borrow_mut() = Rc::clone(namespace);
+        Ok(())
+    }
+
+    /// Whether `/` is the top of the tree of mounts, as it is without `chroot`.
+    pub fn is_at_namespace_root(&self) -> bool {
+        self.namespace().root().is_ok_and(|root| root.is_same(&self.root()))
     }
 
     /// Who opens devices.

@@ -1,8 +1,8 @@
 //! Mounts: how file systems make one tree.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
 
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
@@ -10,8 +10,16 @@ use linux_abi::{Errno, SysResult};
 use crate::dentry::Dentry;
 use crate::inode::{FileSystem, Inode};
 
-/// How many mounts a namespace may have (Linux: `fs.mount-max`, which is larger).
-const MAX_MOUNTS: usize = 10_000;
+mod groups;
+mod namespace;
+mod propagate;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use groups::Propagation;
+pub use namespace::MountNamespace;
+pub use tree::{attach, copy_tree, dissolve, move_tree, tree_of, unmount};
 
 /// A place in the tree: a name as seen through a mount.
 #[derive(Clone)]
@@ -37,6 +45,15 @@ impl Location {
     /// Whether both are the same place.
     pub fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.dentry, &other.dentry) && Rc::ptr_eq(&self.mount, &other.mount)
+    }
+
+    /// This place, or the top of what is mounted there, or of what is mounted there in turn.
+    #[must_use]
+    pub fn topmost(mut self) -> Self {
+        while let Some(mount) = self.mount.mounted_at(&self.dentry) {
+            self = mount.top();
+        }
+        self
     }
 
     /// Whether this is the top of its mount.
@@ -144,7 +161,28 @@ pub struct Mount {
     pub source: Vec<u8>,
     /// Where it is mounted; `None` for the root of all, and for what is not mounted.
     place: RefCell<Option<Location>>,
+    /// What is mounted on it, by the name that it hides. The dentries live as long as the places
+    /// of those mounts do, which hold them.
+    children: RefCell<HashMap<*const Dentry, Rc<Mount>>>,
+    /// The namespace that it is in; none for what is not mounted.
+    namespace: RefCell<Weak<MountNamespace>>,
     flags: Cell<MountFlags>,
+    /// Flags that may not be taken off: somebody with more rights has set them.
+    locked_flags: Cell<MountFlags>,
+    /// It may not be taken away by itself: that would show what somebody with more rights hid.
+    is_locked: Cell<bool>,
+    /// It cannot be bound elsewhere.
+    is_unbindable: Cell<bool>,
+    /// The group whose members see each other's mounts; 0 for none.
+    group: Cell<u64>,
+    /// The group whose mounts it sees, while they do not see its own; 0 for none.
+    master: Cell<u64>,
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        groups::forget(self.id, self.group.get(), self.master.get());
+    }
 }
 
 impl Mount {
@@ -164,7 +202,14 @@ impl Mount {
             root,
             source: source.to_vec(),
             place: RefCell::default(),
+            children: RefCell::default(),
+            namespace: RefCell::default(),
             flags: Cell::new(flags),
+            locked_flags: Cell::default(),
+            is_locked: Cell::default(),
+            is_unbindable: Cell::default(),
+            group: Cell::default(),
+            master: Cell::default(),
         })
     }
 
@@ -174,9 +219,43 @@ impl Mount {
         Self::new(file_system, root, source, flags)
     }
 
+    /// Another mount of what this one shows, or of the part beneath `root`: alone, and at no place.
+    fn same_at(&self, root: &Rc<Dentry>) -> Rc<Self> {
+        let copy =
+            Self::new(Rc::clone(&self.file_system), Rc::clone(root), &self.source, self.flags());
+        copy.locked_flags.set(self.locked_flags.get());
+        copy.is_locked.set(self.is_locked.get());
+        copy.is_unbindable.set(self.is_unbindable.get());
+        copy
+    }
+
     /// Where it is mounted.
     pub fn place(&self) -> Option<Location> {
         self.place.borrow().clone()
+    }
+
+    /// The namespace that it is in.
+    pub fn namespace(&self) -> Option<Rc<MountNamespace>> {
+        self.namespace.borrow().upgrade()
+    }
+
+    /// What hides a name of this mount, if anything does.
+    pub fn mounted_at(&self, dentry: &Rc<Dentry>) -> Option<Rc<Mount>> {
+        if !dentry.is_mount_point() {
+            return None;
+        }
+        self.children.borrow().get(&Rc::as_ptr(dentry)).cloned()
+    }
+
+    /// The mounts directly on this one, oldest first.
+    pub fn children(&self) -> Vec<Rc<Mount>> {
+        let mut children: Vec<_> = self.children.borrow().values().cloned().collect();
+        children.sort_by_key(|child| child.id);
+        children
+    }
+
+    fn has_children(&self) -> bool {
+        !self.children.borrow().is_empty()
     }
 
     /// Its flags.
@@ -189,6 +268,38 @@ impl Mount {
         self.flags.set(flags);
     }
 
+    /// `EPERM` if a change to `flags` would take off what is locked.
+    pub fn check_locked_flags(&self, flags: MountFlags) -> SysResult<()> {
+        let locked = self.locked_flags.get();
+        let kept =
+            MountFlags::READ_ONLY | MountFlags::NO_SUID | MountFlags::NO_DEV | MountFlags::NO_EXEC;
+        let times = MountFlags::NO_ATIME | MountFlags::NO_DIR_ATIME | MountFlags::RELATIVE_ATIME;
+        let changes_times = locked.intersects(times) && (flags ^ self.flags()).intersects(times);
+        if !flags.contains(locked & kept) || changes_times {
+            return Err(Errno::EPERM);
+        }
+        Ok(())
+    }
+
+    /// Whether it may not be taken away by itself.
+    pub fn is_locked(&self) -> bool {
+        self.is_locked.get()
+    }
+
+    /// Hands the lock of this mount on to another one, which takes its place (`pivot_root`).
+    pub fn hand_lock_to(&self, other: &Self) {
+        if self.is_locked.replace(false) {
+            other.is_locked.set(true);
+        }
+    }
+
+    /// Locks this mount as it is, because those who get it have fewer rights.
+    fn lock(&self) {
+        let times = MountFlags::NO_ATIME | MountFlags::NO_DIR_ATIME | MountFlags::RELATIVE_ATIME;
+        self.locked_flags.set(self.flags() | times);
+        self.is_locked.set(true);
+    }
+
     /// Whether nothing may be written through it.
     pub fn is_read_only(&self) -> bool {
         self.flags.get().contains(MountFlags::READ_ONLY) || self.file_system.is_read_only()
@@ -198,157 +309,10 @@ impl Mount {
     pub fn top(self: &Rc<Self>) -> Location {
         Location { mount: Rc::clone(self), dentry: Rc::clone(&self.root) }
     }
-}
 
-type Place = (u64, *const Dentry);
-
-fn place_of(location: &Location) -> Place {
-    (location.mount.id, Rc::as_ptr(&location.dentry))
-}
-
-/// All mounts that one group of processes sees.
-#[derive(Default)]
-pub struct MountNamespace {
-    by_id: RefCell<BTreeMap<u64, Rc<Mount>>>,
-    /// What is mounted at a place. The dentries live as long as their mounts, which hold them.
-    by_place: RefCell<HashMap<Place, u64>>,
-    root: RefCell<Option<Rc<Mount>>>,
-}
-
-impl MountNamespace {
-    /// A namespace whose tree starts with `root`.
-    pub fn new(root: Rc<Mount>) -> Rc<Self> {
-        let namespace = Self::default();
-        namespace.by_id.borrow_mut().insert(root.id, Rc::clone(&root));
-        *namespace.root.borrow_mut() = Some(root);
-        Rc::new(namespace)
-    }
-
-    /// The top of the tree.
-    pub fn root(&self) -> SysResult<Location> {
-        let root = self.root.borrow().as_ref().map(Rc::clone).ok_or(Errno::ENOENT)?;
-        Ok(self.topmost(root.top()))
-    }
-
-    /// What is mounted at `location`, if anything is.
-    pub fn mounted_at(&self, location: &Location) -> Option<Rc<Mount>> {
-        if !location.dentry.is_mount_point() {
-            return None;
-        }
-        let id = *self.by_place.borrow().get(&place_of(location))?;
-        self.by_id.borrow().get(&id).cloned()
-    }
-
-    /// `location`, or the top of what is mounted there, or of what is mounted there in turn.
-    pub fn topmost(&self, mut location: Location) -> Location {
-        while let Some(mount) = self.mounted_at(&location) {
-            location = mount.top();
-        }
-        location
-    }
-
-    /// Mounts `mount` at `location`, on top of what is mounted there already.
-    pub fn mount(&self, mount: &Rc<Mount>, location: &Location) -> SysResult<()> {
-        if self.by_id.borrow().len() >= MAX_MOUNTS {
-            return Err(Errno::ENOSPC);
-        }
-        let location = self.topmost(location.clone());
-        location.dentry.add_mount();
-        self.by_place.borrow_mut().insert(place_of(&location), mount.id);
-        self.by_id.borrow_mut().insert(mount.id, Rc::clone(mount));
-        *mount.place.borrow_mut() = Some(location);
-        Ok(())
-    }
-
-    /// Takes a mount out of the tree; those that use it keep it. `EINVAL` if it is not in this
-    /// namespace or is its root.
-    pub fn detach(&self, mount: &Rc<Mount>) -> SysResult<()> {
-        let place = mount.place().ok_or(Errno::EINVAL)?;
-        if self.by_id.borrow_mut().remove(&mount.id).is_none() {
-            return Err(Errno::EINVAL);
-        }
-        self.by_place.borrow_mut().remove(&place_of(&place));
-        place.dentry.remove_mount();
-        *mount.place.borrow_mut() = None;
-        Ok(())
-    }
-
-    /// Moves a mount to another place, with everything mounted beneath it.
-    pub fn move_mount(&self, mount: &Rc<Mount>, to: &Location) -> SysResult<()> {
-        if self.is_beneath(to, mount) {
-            return Err(Errno::ELOOP);
-        }
-        self.detach(mount)?;
-        self.mount(mount, to)
-    }
-
-    /// Whether `location` is in `mount` or in a mount beneath it.
-    pub fn is_beneath(&self, location: &Location, mount: &Rc<Mount>) -> bool {
-        let mut at = Some(location.clone());
-        while let Some(location) = at {
-            if Rc::ptr_eq(&location.mount, mount) {
-                return true;
-            }
-            at = location.mount.place();
-        }
-        false
-    }
-
-    /// The mounts directly on `mount`.
-    pub fn children(&self, mount: &Rc<Mount>) -> Vec<Rc<Mount>> {
-        let is_child =
-            |child: &&Rc<Mount>| child.place().is_some_and(|place| Rc::ptr_eq(&place.mount, mount));
-        self.by_id.borrow().values().filter(is_child).cloned().collect()
-    }
-
-    /// All mounts, oldest first.
-    pub fn all(&self) -> Vec<Rc<Mount>> {
-        self.by_id.borrow().values().cloned().collect()
-    }
-
-    /// Whether `mount` is part of this namespace.
-    pub fn has(&self, mount: &Mount) -> bool {
-        self.by_id.borrow().contains_key(&mount.id)
-    }
-
-    /// Makes another mount the top of the tree and puts the old one at `old_place`, which is seen
-    /// through the new one (`pivot_root`).
-    pub fn change_root(&self, new_root: &Rc<Mount>, old_place: &Location) -> SysResult<()> {
-        let old_root = self.root.borrow().as_ref().map(Rc::clone).ok_or(Errno::EINVAL)?;
-        let place = new_root.place().ok_or(Errno::EINVAL)?;
-        self.by_place.borrow_mut().remove(&place_of(&place));
-        place.dentry.remove_mount();
-        *new_root.place.borrow_mut() = None;
-        *self.root.borrow_mut() = Some(Rc::clone(new_root));
-        self.mount(&old_root, old_place)
-    }
-
-    /// A copy of this namespace with mounts of its own (`CLONE_NEWNS`). The second part translates
-    /// places of this namespace into the copy's.
-    pub fn copy(&self) -> (Rc<Self>, HashMap<u64, Rc<Mount>>) {
-        let mut copies = HashMap::new();
-        let namespace = Self::default();
-        for mount in self.all() {
-            let copy = Mount::new(
-                Rc::clone(&mount.file_system),
-                Rc::clone(&mount.root),
-                &mount.source,
-                mount.flags(),
-            );
-            namespace.by_id.borrow_mut().insert(copy.id, Rc::clone(&copy));
-            copies.insert(mount.id, copy);
-        }
-        for mount in self.all() {
-            let Some(copy) = copies.get(&mount.id) else { continue };
-            let Some(place) = mount.place() else { continue };
-            let Some(parent) = copies.get(&place.mount.id) else { continue };
-            let place = Location { mount: Rc::clone(parent), dentry: place.dentry };
-            place.dentry.add_mount();
-            namespace.by_place.borrow_mut().insert(place_of(&place), copy.id);
-            *copy.place.borrow_mut() = Some(place);
-        }
-        let root = self.root.borrow().as_ref().and_then(|root| copies.get(&root.id).cloned());
-        *namespace.root.borrow_mut() = root;
-        (Rc::new(namespace), copies)
+    /// Whether anybody uses it, beside the namespace, its parent and `n_held` handles of the
+    /// caller.
+    pub fn is_used(self: &Rc<Self>, n_held: usize) -> bool {
+        Rc::strong_count(self) > 2 + n_held
     }
 }

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use kernel_core::credentials::cap;
 use kernel_core::supervisor::Right;
 use kernel_core::timers::Instant;
 use linux_abi::files::{MountFlags, OpenFlags, ResolveFlags};
@@ -241,10 +240,7 @@ fn check_open(
         location.check_writable()?;
     }
     permission::check(&**inode, access.credentials, want)?;
-    if flags.contains(OpenFlags::NOATIME)
-        && !is_owner(inode.ownership()?, access.credentials)
-        && !access.credentials.has(cap::FOWNER)
-    {
+    if flags.contains(OpenFlags::NOATIME) && !is_owner(inode.ownership()?, access.credentials) {
         return Err(Errno::EPERM);
     }
     Ok(())

@@ -47,11 +47,12 @@ fn check_privilege(ownership: Ownership, credentials: &Credentials, want: Want) 
     let is_directory = ownership.mode & mode::KIND == mode::DIRECTORY;
     // Capabilities give everything but the right to run what nobody may run.
     let is_runnable = is_directory || ownership.mode & 0o111 != 0;
-    if credentials.has(cap::DAC_OVERRIDE) && (is_runnable || !want.contains(Want::EXECUTE)) {
+    let has = |capability| credentials.has_over(capability, ownership.uid, ownership.gid);
+    if has(cap::DAC_OVERRIDE) && (is_runnable || !want.contains(Want::EXECUTE)) {
         return Ok(());
     }
     let reading = if is_directory { Want::READ | Want::EXECUTE } else { Want::READ };
-    if credentials.has(cap::DAC_READ_SEARCH) && reading.contains(want) {
+    if has(cap::DAC_READ_SEARCH) && reading.contains(want) {
         return Ok(());
     }
     Err(Errno::EACCES)
@@ -87,7 +88,8 @@ pub fn check_search(inode: &dyn Inode, credentials: &Credentials) -> SysResult<(
 
 /// Whether `credentials` count as the owner.
 pub fn is_owner(ownership: Ownership, credentials: &Credentials) -> bool {
-    credentials.fsuid == ownership.uid || credentials.has(cap::FOWNER)
+    credentials.fsuid == ownership.uid
+        || credentials.has_over(cap::FOWNER, ownership.uid, ownership.gid)
 }
 
 /// `EPERM` if the sticky bit of `directory` keeps `credentials` from removing or renaming `victim`.
@@ -99,7 +101,7 @@ pub fn check_sticky(
     let is_protected = directory.mode & mode::STICKY != 0
         && victim.uid != credentials.fsuid
         && directory.uid != credentials.fsuid
-        && !credentials.has(cap::FOWNER);
+        && !credentials.has_over(cap::FOWNER, victim.uid, victim.gid);
     if is_protected { Err(Errno::EPERM) } else { Ok(()) }
 }
 

@@ -278,7 +278,14 @@ impl Tree {
         if (place.inode()?.kind() == FileKind::Directory) != is_directory {
             return Err(Errno::ENOTDIR);
         }
-        self.context.namespace().mount(&Mount::of(fs, source, flags), &place)
+        let mount = Mount::of(fs, source, flags);
+        if matches!(mount.file_system.type_name(), "proc" | "sysfs" | "devpts" | "mqueue") {
+            // The tree holds the mount itself; what is kept here is another one of the same.
+            let root = Rc::clone(&mount.root);
+            let again = Mount::new(Rc::clone(&mount.file_system), root, source, flags);
+            self.context.special().register_file_system(&again);
+        }
+        self.context.namespace().mount(&mount, &place)
     }
 
     /// Makes a symbolic link. What is there already stays.

@@ -7,10 +7,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::{Inode, OpenRequest};
 use crate::metadata::{DeviceNumber, FileKind};
+use crate::mount::Mount;
 use crate::open_file::FileOps;
 
 /// Opens the character devices of one number.
@@ -25,6 +27,8 @@ pub struct SpecialFiles {
     devices: RefCell<HashMap<DeviceNumber, Rc<dyn Device>>>,
     /// For a whole major number, such as the slaves of pseudo terminals.
     majors: RefCell<HashMap<u32, Rc<dyn Device>>>,
+    /// File systems of which the kernel has one, to be mounted again.
+    file_systems: RefCell<HashMap<&'static str, Rc<Mount>>>,
 }
 
 impl SpecialFiles {
@@ -41,6 +45,19 @@ impl SpecialFiles {
     /// From now on `device` opens nodes of this major number that have no device of their own.
     pub fn register_major(&self, major: u32, device: Rc<dyn Device>) {
         self.majors.borrow_mut().insert(major, device);
+    }
+
+    /// From now on the file system of `mount` can be mounted again by the name of its type.
+    pub fn register_file_system(&self, mount: &Rc<Mount>) {
+        let name = mount.file_system.type_name();
+        self.file_systems.borrow_mut().insert(name, Rc::clone(mount));
+    }
+
+    /// Another mount of the file system of this type, if the kernel has one.
+    pub fn mount_again(&self, name: &str, source: &[u8], flags: MountFlags) -> Option<Rc<Mount>> {
+        let known = self.file_systems.borrow().get(name).cloned()?;
+        let fs = Rc::clone(&known.file_system);
+        Some(Mount::new(fs, Rc::clone(&known.root), source, flags))
     }
 
     /// Opens a device node; `ENXIO` if there is nothing behind it.

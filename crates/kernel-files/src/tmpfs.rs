@@ -14,6 +14,7 @@ mod sparse;
 mod tests;
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use linux_abi::SysResult;
@@ -29,7 +30,8 @@ pub use space::Limits;
 pub struct Tmpfs {
     space: Rc<Space>,
     root: Rc<MemoryInode>,
-    options: String,
+    /// What was said of it, beside its size.
+    options: RefCell<String>,
 }
 
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -40,11 +42,19 @@ impl Tmpfs {
         let space = Space::new(limits);
         let new = NewInode { kind: NewKind::Directory, mode, uid, gid };
         let root = MemoryInode::root(&space, &new);
-        let options = match limits.max_bytes {
-            Some(bytes) => format!("size={}k", bytes >> 10),
-            None => String::new(),
-        };
-        Rc::new(Self { space, root, options })
+        Rc::new(Self { space, root, options: RefCell::default() })
+    }
+
+    /// Shows one more option in `/proc/mounts`.
+    pub fn add_option(&self, option: &str) {
+        let mut options = self.options.borrow_mut();
+        options.push(',');
+        options.push_str(option);
+    }
+
+    /// Changes the limits that are given; `EINVAL` if it holds more already.
+    pub fn change_limits(&self, limits: Limits) -> SysResult<()> {
+        self.space.change_limits(limits)
     }
 
     /// How much it may hold and holds.
@@ -85,7 +95,15 @@ impl FileSystem for Tmpfs {
     }
 
     fn options(&self) -> String {
-        self.options.clone()
+        let size = match self.space.blocks() {
+            (0, _) => String::new(),
+            (pages, _) => format!("size={}k", (pages * PAGE) >> 10),
+        };
+        let options = self.options.borrow();
+        if size.is_empty() {
+            return options.trim_start_matches(',').to_owned();
+        }
+        format!("{size}{options}")
     }
 
     fn has_refused_space(&self) -> bool {

@@ -286,7 +286,7 @@ impl Walk<'_> {
         if !location.dentry.is_mount_point() {
             return Ok(location);
         }
-        let entered = self.access.fs.namespace().topmost(location.clone());
+        let entered = location.clone().topmost();
         if self.flags.contains(ResolveFlags::NO_XDEV) && !entered.is_same(&location) {
             return Err(Errno::EXDEV);
         }

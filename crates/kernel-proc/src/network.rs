@@ -3,9 +3,7 @@
 use std::rc::Rc;
 
 use kernel_files::pseudo::Listing;
-use kernel_sockets::proc_net;
-
-use crate::Sources;
+use kernel_sockets::{Network, proc_net};
 
 const RAW: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
                    uid  timeout inode ref pointer drops\n";
@@ -19,10 +17,10 @@ const EMPTY: [(&str, &str); 5] = [
     ("raw", RAW),
 ];
 
-pub(crate) fn listing(sources: &Sources) -> Listing {
+pub(crate) fn listing(network: &Rc<Network>) -> Listing {
     let mut listing = Listing::new();
     for &name in proc_net::FILES {
-        let network = Rc::clone(&sources.kernel.network);
+        let network = Rc::clone(network);
         listing = listing.file(name, move || {
             Ok(proc_net::file(&network, name).unwrap_or_default().into_bytes())
         });

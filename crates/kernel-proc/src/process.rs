@@ -1,6 +1,7 @@
 //! What `/proc/<pid>` and `/proc/<pid>/task/<tid>` show.
 
 mod descriptors;
+mod id_maps;
 mod identity;
 mod limits;
 mod maps;
@@ -14,10 +15,11 @@ mod tasks;
 
 use std::rc::{Rc, Weak};
 
+use kernel_core::user_namespace::UserNamespace;
 use kernel_files::Mount;
 use kernel_files::inode::{DirEntry, Inode, OpenRequest};
+use kernel_files::metadata::FileKind;
 use kernel_files::pseudo::{Listing, Names, Owner, PseudoInode, TextFile};
-use kernel_files::{FileOps, metadata::FileKind};
 use kernel_tasks::pidfd::NamedProcess;
 use kernel_tasks::process::Flags;
 use kernel_tasks::{HostFile, Process, Thread};
@@ -93,6 +95,8 @@ struct Context {
     subject: Subject,
     sources: Sources,
     nameless: Rc<Mount>,
+    /// Where ids are counted for whoever reads; the sandbox's own for nobody.
+    reader: Rc<UserNamespace>,
 }
 
 type Reader = fn(&Context) -> SysResult<Vec<u8>>;
@@ -105,6 +109,10 @@ enum Node {
     /// A text that can be written.
     Value(Reader, Writer),
     Memory,
+    /// A list of mounts.
+    Mounts(mounts::Show),
+    /// What ids mean.
+    IdMap(id_maps::MapFile),
     Place(places::Place),
     Descriptors,
     DescriptorInfo,
@@ -147,15 +155,15 @@ const ENTRIES: &[Entry] = &[
     entry("exe", 0o777, Node::Place(places::Place::Executable)),
     entry("fd", 0o500, Node::Descriptors),
     entry("fdinfo", 0o555, Node::DescriptorInfo),
-    entry("gid_map", 0o644, Node::Text(namespaces::id_map)),
+    entry("gid_map", 0o644, Node::IdMap(id_maps::MapFile::Groups)),
     entry("io", 0o400, Node::Text(stat::io)),
     entry("limits", 0o444, Node::Text(limits::text)),
     entry("loginuid", 0o644, Node::Text(|_| Ok(b"4294967295".to_vec()))),
     entry("maps", 0o444, Node::Text(maps::maps)),
     entry("mem", 0o600, Node::Memory),
-    entry("mountinfo", 0o444, Node::Text(mounts::mountinfo)),
-    entry("mounts", 0o444, Node::Text(mounts::mounts)),
-    process_entry("mountstats", 0o400, Node::Text(mounts::mountstats)),
+    entry("mountinfo", 0o444, Node::Mounts(mounts::mountinfo)),
+    entry("mounts", 0o444, Node::Mounts(mounts::mounts)),
+    process_entry("mountstats", 0o400, Node::Mounts(mounts::mountstats)),
     entry("net", 0o555, Node::Network),
     entry("ns", 0o511, Node::Namespaces),
     entry("oom_adj", 0o644, Node::Value(identity::oom_adj, identity::set_oom_adj)),
@@ -172,7 +180,7 @@ const ENTRIES: &[Entry] = &[
     entry("sched", 0o644, Node::Text(stat::sched)),
     entry("schedstat", 0o444, Node::Text(stat::schedstat)),
     entry("sessionid", 0o444, Node::Text(|_| Ok(b"4294967295".to_vec()))),
-    entry("setgroups", 0o644, Node::Text(|_| Ok(b"allow\n".to_vec()))),
+    entry("setgroups", 0o644, Node::IdMap(id_maps::MapFile::Setgroups)),
     entry("smaps", 0o444, Node::Text(maps::smaps)),
     entry("smaps_rollup", 0o444, Node::Text(maps::smaps_rollup)),
     entry("stack", 0o400, Node::Text(|_| Ok(Vec::new()))),
@@ -182,7 +190,7 @@ const ENTRIES: &[Entry] = &[
     entry("syscall", 0o400, Node::Text(|_| Ok(b"running\n".to_vec()))),
     process_entry("timers", 0o444, Node::Text(|_| Ok(Vec::new()))),
     process_entry("timerslack_ns", 0o666, Node::Text(identity::timer_slack)),
-    entry("uid_map", 0o644, Node::Text(namespaces::id_map)),
+    entry("uid_map", 0o644, Node::IdMap(id_maps::MapFile::Users)),
     entry("wchan", 0o444, Node::Text(|_| Ok(b"0".to_vec()))),
 ];
 
@@ -197,7 +205,12 @@ pub(crate) fn new_directory(
     let owner = subject.owner();
     let process = subject.process.clone();
     let is_task = subject.is_task;
-    let context = Context { subject, sources: sources.clone(), nameless: Rc::clone(nameless) };
+    let context = Context {
+        subject,
+        sources: sources.clone(),
+        nameless: Rc::clone(nameless),
+        reader: UserNamespace::initial(),
+    };
     let directory = parent.directory_in(name, 0o555, Directory { context }).owned_by(owner);
     if !is_task {
         directory.attachments().set(Rc::new(NamedProcess(process)));
@@ -246,7 +259,9 @@ impl Names for Directory {
 impl Node {
     fn kind(&self) -> FileKind {
         match self {
-            Self::Text(_) | Self::Value(..) | Self::Memory => FileKind::Regular,
+            Self::Text(_) | Self::Value(..) | Self::Memory | Self::Mounts(_) | Self::IdMap(_) => {
+                FileKind::Regular
+            }
             Self::Place(_) => FileKind::Symlink,
             _ => FileKind::Directory,
         }
@@ -261,6 +276,8 @@ fn make_node(parent: &PseudoInode, entry: &Entry, context: &Context) -> Rc<Pseud
         Node::Value(read, write) => {
             parent.file_in(name, mode, Text { context, read, write: Some(write) })
         }
+        Node::Mounts(show) => parent.file_in(name, mode, mounts::MountsFile { context, show }),
+        Node::IdMap(which) => parent.file_in(name, mode, id_maps::IdMapFile { context, which }),
         Node::Memory => parent.file_in(name, mode, memory_file::Memory { context }),
         Node::Place(place) => parent.link_in(name, places::PlaceLink { context, place }),
         Node::Descriptors => {
@@ -270,8 +287,12 @@ fn make_node(parent: &PseudoInode, entry: &Entry, context: &Context) -> Rc<Pseud
             parent.directory_in(name, mode, descriptors::Descriptors::infos(context))
         }
         Node::Tasks => parent.directory_in(name, mode, tasks::Tasks { context }),
-        Node::Namespaces => parent.directory_in(name, mode, namespaces::listing()),
-        Node::Network => parent.directory_in(name, mode, network::listing(&context.sources)),
+        Node::Namespaces => parent.directory_in(name, mode, namespaces::Namespaces { context }),
+        Node::Network => {
+            let of_thread = context.subject.thread().map(|thread| thread.network());
+            let network = of_thread.unwrap_or_else(|_| Rc::clone(&context.sources.kernel.network));
+            parent.directory_in(name, mode, network::listing(&network))
+        }
         Node::Attributes => parent.directory_in(name, mode, attributes()),
     }
 }
@@ -300,8 +321,13 @@ impl TextFile for Text {
         write(&self.context, text)
     }
 
-    fn open(&self, _request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
-        None
+    fn bind(&self, request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
+        let reader = &request.credentials.user_namespace;
+        if reader.is_initial() {
+            return Ok(None);
+        }
+        let context = Context { reader: Rc::clone(reader), ..self.context.clone() };
+        Ok(Some(Rc::new(Self { context, read: self.read, write: self.write })))
     }
 }
 

@@ -5,10 +5,14 @@ use std::rc::Rc;
 
 use host_sys::rustix::rand::{GetRandomFlags, getrandom};
 use kernel_core::credentials::cap;
+use kernel_core::wait::WaitQueue;
 use kernel_files::descriptors::NR_OPEN;
-use kernel_files::pseudo::Listing;
+use kernel_files::inode::OpenRequest;
+use kernel_files::pseudo::{Listing, TextFile};
+use kernel_tasks::Thread;
 use kernel_tasks::ids::PID_MAX;
 use kernel_tasks::kernel::{RELEASE, VERSION};
+use kernel_tasks::namespaces::UtsNamespace;
 use linux_abi::{Errno, SysResult};
 
 use crate::Sources;
@@ -91,8 +95,6 @@ fn fs() -> Listing {
 }
 
 fn kernel(sources: &Sources) -> Listing {
-    let (name, new_name) = (sources.clone(), sources.clone());
-    let (domain, new_domain) = (sources.clone(), sources.clone());
     let (boot, tasks, last) = (sources.clone(), sources.clone(), sources.clone());
     Listing::new()
         .constant("arch", "x86_64\n")
@@ -100,28 +102,8 @@ fn kernel(sources: &Sources) -> Listing {
         .value("core_pattern", "core")
         .value("core_uses_pid", 0)
         .value("dmesg_restrict", 1)
-        .with("domainname", move |parent, file| {
-            let (old, new) = (domain.clone(), new_domain.clone());
-            parent.file_in(
-                file,
-                0o644,
-                (
-                    move || Ok([old.kernel.domainname(), b"\n".to_vec()].concat()),
-                    move |text: &[u8]| host_name(text).map(|name| new.kernel.set_domainname(name)),
-                ),
-            )
-        })
-        .with("hostname", move |parent, file| {
-            let (old, new) = (name.clone(), new_name.clone());
-            parent.file_in(
-                file,
-                0o644,
-                (
-                    move || Ok([old.kernel.hostname(), b"\n".to_vec()].concat()),
-                    move |text: &[u8]| host_name(text).map(|name| new.kernel.set_hostname(name)),
-                ),
-            )
-        })
+        .with("domainname", |parent, file| parent.file_in(file, 0o644, UtsFile::Domain))
+        .with("hostname", |parent, file| parent.file_in(file, 0o644, UtsFile::Host))
         .value("kptr_restrict", 1)
         .value("msgmax", 8192)
         .value("msgmnb", 16_384)
@@ -157,6 +139,57 @@ fn kernel(sources: &Sources) -> Listing {
 }
 
 /// A name that was written, as `sethostname` takes it.
+/// A name of the UTS namespace of whoever opens the file.
+#[derive(Clone, Copy)]
+enum UtsFile {
+    Host,
+    Domain,
+}
+
+impl TextFile for UtsFile {
+    fn read(&self) -> SysResult<Vec<u8>> {
+        // Always read as somebody sees it.
+        Err(Errno::EINVAL)
+    }
+
+    fn bind(&self, request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
+        let namespaces = Thread::of_caller(request.caller)?.namespaces();
+        let may_write = namespaces.uts.tag.owner.grants(request.credentials, cap::SYS_ADMIN);
+        if request.flags.can_write() && !may_write {
+            return Err(Errno::EPERM);
+        }
+        Ok(Some(Rc::new(OpenUts { uts: Rc::clone(&namespaces.uts), which: *self })))
+    }
+}
+
+struct OpenUts {
+    uts: Rc<UtsNamespace>,
+    which: UtsFile,
+}
+
+impl TextFile for OpenUts {
+    fn read(&self) -> SysResult<Vec<u8>> {
+        let name = match self.which {
+            UtsFile::Host => self.uts.hostname(),
+            UtsFile::Domain => self.uts.domainname(),
+        };
+        Ok([name, b"\n".to_vec()].concat())
+    }
+
+    fn write(&self, text: &[u8]) -> SysResult<()> {
+        let name = host_name(text)?;
+        match self.which {
+            UtsFile::Host => self.uts.set_hostname(name),
+            UtsFile::Domain => self.uts.set_domainname(name),
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> Option<(u64, WaitQueue)> {
+        Some(self.uts.changes())
+    }
+}
+
 fn host_name(text: &[u8]) -> SysResult<Vec<u8>> {
     let name = text.trim_ascii_end();
     if name.len() > 64 { Err(Errno::EINVAL) } else { Ok(name.to_vec()) }

@@ -247,7 +247,7 @@ fn meminfo_shows_the_limit() {
 fn values_of_sys_are_kept() {
     let thread = guest_in(proc_fs);
     assert_eq!(write(&thread, "/sys/kernel/hostname", "jar\n"), Ok(4));
-    assert_eq!(thread.kernel().hostname(), b"jar");
+    assert_eq!(thread.namespaces().uts.hostname(), b"jar");
     assert_eq!(write(&thread, "/sys/vm/swappiness", "10"), Ok(2));
     assert_eq!(read(&thread, "/sys/vm/swappiness"), Ok("10\n".into()));
     assert_eq!(read(&thread, "/sys/kernel/osrelease"), Ok(format!("{RELEASE}\n")));

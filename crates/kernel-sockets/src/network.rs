@@ -79,6 +79,15 @@ impl Network {
         })
     }
 
+    /// A network of its own beside this one: with a loopback interface that is down, and no way out.
+    pub fn new_namespace(&self) -> Rc<Self> {
+        let new = Self::new(self.timers.clone(), self.identify);
+        new.has_internet.set(self.has_internet.get());
+        *new.host_events.borrow_mut() = self.host_events();
+        new.interfaces.take_down();
+        new
+    }
+
     /// Lets `egress` be asked for what leaves; until then nothing may. To be called once, before
     /// any guest runs: the guest then has an interface that leads outward, with an IPv6 address if
     /// the host can use it.

@@ -8,6 +8,7 @@ mod group;
 mod identity;
 mod kcmp;
 mod limits;
+mod namespaces;
 mod personality;
 mod pidfd;
 mod prctl;
@@ -18,7 +19,7 @@ mod usage;
 mod wait;
 
 pub(crate) use capabilities::{capget, capset};
-pub(crate) use clone::{clone, clone3, fork, unshare, vfork};
+pub(crate) use clone::{clone, clone3, fork, vfork};
 pub(crate) use exec::{execve, execveat};
 pub(crate) use exit::{exit, exit_group};
 pub(crate) use group::{getpgid, getpgrp, getpid, getppid, getsid, gettid, setpgid, setsid};
@@ -28,6 +29,7 @@ pub(crate) use identity::{
 };
 pub(crate) use kcmp::kcmp;
 pub(crate) use limits::{getrlimit, prlimit64, setrlimit};
+pub(crate) use namespaces::{setns, unshare};
 pub(crate) use personality::personality;
 pub(crate) use pidfd::{pidfd_getfd, pidfd_open, pidfd_send_signal};
 pub(crate) use prctl::prctl;

@@ -189,7 +189,7 @@ impl<'a> Finder<'a> {
                 self.note_mapping(&file);
                 Ok(file)
             },
-            ids: [credentials.uid, credentials.euid, credentials.gid, credentials.egid],
+            ids: credentials.shown_ids(),
             secure,
             stack_limit,
         })?;
@@ -240,6 +240,10 @@ impl<'a> Finder<'a> {
         }
         let owner = location.inode()?.ownership()?;
         let group_bits = SET_GROUP_ID | GROUP_EXECUTE;
+        let namespace = &self.thread.credentials().user_namespace;
+        if namespace.uid(owner.uid).is_none() || namespace.gid(owner.gid).is_none() {
+            return Ok(FileIds::default());
+        }
         Ok(FileIds {
             set_uid: (owner.mode & SET_USER_ID != 0).then_some(owner.uid),
             set_gid: (owner.mode & group_bits == group_bits).then_some(owner.gid),

@@ -37,7 +37,7 @@ pub struct NewIds {
 /// `setuid(2)`: all three for the privileged, else only the effective one.
 pub fn set_uid(old: &Credentials, uid: u32) -> SysResult<Credentials> {
     let mut new = old.clone();
-    if old.has(cap::SETUID) {
+    if old.has_own(cap::SETUID) {
         (new.uid, new.suid) = (uid, uid);
     } else if uid != old.uid && uid != old.suid {
         return Err(Errno::EPERM);
@@ -49,7 +49,7 @@ pub fn set_uid(old: &Credentials, uid: u32) -> SysResult<Credentials> {
 /// `setgid(2)`.
 pub fn set_gid(old: &Credentials, gid: u32) -> SysResult<Credentials> {
     let mut new = old.clone();
-    if old.has(cap::SETGID) {
+    if old.has_own(cap::SETGID) {
         (new.gid, new.sgid) = (gid, gid);
     } else if gid != old.gid && gid != old.sgid {
         return Err(Errno::EPERM);
@@ -61,7 +61,7 @@ pub fn set_gid(old: &Credentials, gid: u32) -> SysResult<Credentials> {
 /// `setreuid(2)`: the saved id follows when the real one is set, or the effective one is set to
 /// something else than the real one was.
 pub fn set_re_uid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
-    let free = old.has(cap::SETUID);
+    let free = old.has_own(cap::SETUID);
     let allowed_real = [old.uid, old.euid];
     let allowed_effective = [old.uid, old.euid, old.suid];
     if !free
@@ -82,7 +82,7 @@ pub fn set_re_uid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
 
 /// `setregid(2)`.
 pub fn set_re_gid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
-    let free = old.has(cap::SETGID);
+    let free = old.has_own(cap::SETGID);
     let allowed_real = [old.gid, old.egid];
     let allowed_effective = [old.gid, old.egid, old.sgid];
     if !free
@@ -103,7 +103,7 @@ pub fn set_re_gid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
 
 /// `setresuid(2)`: each id to any of the old three, or freely for the privileged.
 pub fn set_res_uid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
-    check_three(ids, [old.uid, old.euid, old.suid], old.has(cap::SETUID))?;
+    check_three(ids, [old.uid, old.euid, old.suid], old.has_own(cap::SETUID))?;
     let mut new = old.clone();
     new.uid = ids.real.unwrap_or(old.uid);
     new.euid = ids.effective.unwrap_or(old.euid);
@@ -114,7 +114,7 @@ pub fn set_res_uid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
 
 /// `setresgid(2)`.
 pub fn set_res_gid(old: &Credentials, ids: NewIds) -> SysResult<Credentials> {
-    check_three(ids, [old.gid, old.egid, old.sgid], old.has(cap::SETGID))?;
+    check_three(ids, [old.gid, old.egid, old.sgid], old.has_own(cap::SETGID))?;
     let mut new = old.clone();
     new.gid = ids.real.unwrap_or(old.gid);
     new.egid = ids.effective.unwrap_or(old.egid);
@@ -130,14 +130,15 @@ fn check_three(ids: NewIds, allowed: [u32; 3], free: bool) -> SysResult<()> {
 
 /// `setfsuid(2)`; `None` if it is not allowed, which the call does not tell.
 pub fn set_fs_uid(old: &Credentials, uid: u32) -> Option<Credentials> {
-    if !old.has(cap::SETUID) && ![old.uid, old.euid, old.suid, old.fsuid].contains(&uid) {
+    if !old.has_own(cap::SETUID) && ![old.uid, old.euid, old.suid, old.fsuid].contains(&uid) {
         return None;
     }
     let mut new = Credentials { fsuid: uid, ..old.clone() };
     if old.securebits & secbit::NO_SETUID_FIXUP == 0 {
-        if old.fsuid == 0 && uid != 0 {
+        let root = old.root_uid();
+        if Some(old.fsuid) == root && Some(uid) != root {
             new.effective &= !FILE_CAPABILITIES;
-        } else if old.fsuid != 0 && uid == 0 {
+        } else if Some(old.fsuid) != root && Some(uid) == root {
             new.effective |= new.permitted & FILE_CAPABILITIES;
         }
     }
@@ -147,7 +148,7 @@ pub fn set_fs_uid(old: &Credentials, uid: u32) -> Option<Credentials> {
 /// `setfsgid(2)`; `None` if it is not allowed.
 pub fn set_fs_gid(old: &Credentials, gid: u32) -> Option<Credentials> {
     let allowed = [old.gid, old.egid, old.sgid, old.fsgid].contains(&gid);
-    (allowed || old.has(cap::SETGID)).then(|| Credentials { fsgid: gid, ..old.clone() })
+    (allowed || old.has_own(cap::SETGID)).then(|| Credentials { fsgid: gid, ..old.clone() })
 }
 
 /// Leaving user 0 takes capabilities away, becoming effective user 0 puts them in force.
@@ -155,16 +156,18 @@ fn fix_capabilities(mut new: Credentials, old: &Credentials) -> Credentials {
     if old.securebits & secbit::NO_SETUID_FIXUP != 0 {
         return new;
     }
-    let has_root = |who: &Credentials| [who.uid, who.euid, who.suid].contains(&0);
+    let root = old.root_uid();
+    let has_root =
+        |who: &Credentials| [who.uid, who.euid, who.suid].iter().any(|&id| Some(id) == root);
     if has_root(old) && !has_root(&new) {
         if old.securebits & secbit::KEEP_CAPS == 0 {
             (new.permitted, new.effective) = (0, 0);
         }
         new.ambient = 0;
     }
-    if old.euid == 0 && new.euid != 0 {
+    if Some(old.euid) == root && Some(new.euid) != root {
         new.effective = 0;
-    } else if old.euid != 0 && new.euid == 0 {
+    } else if Some(old.euid) != root && Some(new.euid) == root {
         new.effective = new.permitted;
     }
     new
@@ -178,7 +181,7 @@ pub fn set_capabilities(
     inheritable: CapabilitySet,
 ) -> SysResult<Credentials> {
     let within = |set: CapabilitySet, bound: CapabilitySet| set & !bound == 0;
-    if !old.has(cap::SETPCAP) && !within(inheritable, old.inheritable | old.permitted)
+    if !old.has_own(cap::SETPCAP) && !within(inheritable, old.inheritable | old.permitted)
         || !within(inheritable, old.inheritable | old.bounding)
         || !within(permitted, old.permitted)
         || !within(effective, permitted)
@@ -211,12 +214,14 @@ pub fn after_exec(old: &Credentials, file: FileIds) -> (Credentials, bool) {
     if gained {
         new.ambient = 0;
     }
+    let root = old.root_uid();
     let by_root = old.securebits & secbit::NOROOT == 0;
-    let (root_permitted, root_effective) = match (by_root, new.uid == 0, new.euid == 0) {
-        (true, _, true) => (old.inheritable | old.bounding, true),
-        (true, true, false) => (old.inheritable | old.bounding, false),
-        _ => (0, false),
-    };
+    let (root_permitted, root_effective) =
+        match (by_root, Some(new.uid) == root, Some(new.euid) == root) {
+            (true, _, true) => (old.inheritable | old.bounding, true),
+            (true, true, false) => (old.inheritable | old.bounding, false),
+            _ => (0, false),
+        };
     new.permitted = root_permitted | new.ambient;
     new.effective = if root_effective { new.permitted } else { new.ambient };
     new.securebits &= !secbit::KEEP_CAPS;
@@ -241,7 +246,7 @@ impl Thread {
     /// Whether this thread may look inside another process or change it.
     pub fn may_inspect(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.credentials(), other.credentials());
-        if mine.has(cap::SYS_PTRACE) {
+        if theirs.user_namespace.grants(&mine, cap::SYS_PTRACE) {
             return true;
         }
         let same_user = [theirs.uid, theirs.euid, theirs.suid].iter().all(|&id| id == mine.uid);
@@ -249,6 +254,7 @@ impl Thread {
         same_user
             && same_group
             && other.process().has_flag(Flags::DUMPABLE)
+            && theirs.user_namespace == mine.user_namespace
             && theirs.permitted & !mine.permitted == 0
     }
 }

@@ -10,7 +10,6 @@ use kernel_core::supervisor::{self, ProcessEvent};
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_events::futex::Futexes;
-use kernel_events::ipc::Ipc;
 use kernel_files::{FdTable, FsContext};
 use kernel_sockets::Network;
 use kernel_terminals::Terminals;
@@ -21,6 +20,7 @@ use linux_abi::{Errno, SysResult};
 use crate::ids::IdTable;
 use crate::limits::Limits;
 use crate::mapped_paths::MappedPaths;
+use crate::namespaces::{NamespaceRegistry, Namespaces};
 use crate::process::CpuTimes;
 use crate::signals::QueueLimits;
 use crate::terminal_jobs::TerminalJobs;
@@ -65,14 +65,13 @@ pub struct Kernel {
     pub mapped_paths: MappedPaths,
     /// Who waits for futexes that the host cannot serve.
     pub futexes: Rc<Futexes>,
-    /// System V IPC and POSIX message queues.
-    pub ipc: Ipc,
+    /// What is kept of all namespaces.
+    pub namespaces: NamespaceRegistry,
     /// When the sandbox started.
     pub started: Instant,
     /// How many signals are queued for each user.
     pub(crate) queued_signals: QueueLimits,
-    hostname: RefCell<Vec<u8>>,
-    domainname: RefCell<Vec<u8>>,
+    pub(crate) first_namespaces: Rc<Namespaces>,
     max_tasks: u32,
     memory_limit: Option<u64>,
     n_tasks: Cell<u32>,
@@ -94,22 +93,24 @@ impl Kernel {
     /// reaps orphans or not.
     pub fn new(options: KernelOptions, host_events: HostEvents) -> SysResult<Rc<Self>> {
         let timers = Timers::new();
+        let network = Network::new(timers.clone(), identify);
+        let namespaces = NamespaceRegistry::default();
+        let first_namespaces = Rc::new(namespaces.initial(options.hostname, &network)?);
         let kernel = Rc::new_cyclic(|kernel| Self {
             terminals: Terminals::new(
                 Rc::new(TerminalJobs { kernel: kernel.clone() }),
                 timers.clone(),
             ),
-            network: Network::new(timers.clone(), identify),
+            network,
             timers,
             mapped_paths: MappedPaths::default(),
             host_events,
             ids: IdTable::default(),
             futexes: Rc::default(),
-            ipc: Ipc::default(),
+            namespaces,
+            first_namespaces,
             started: timers::now(),
             queued_signals: QueueLimits::default(),
-            hostname: RefCell::new(options.hostname),
-            domainname: RefCell::new(b"(none)".to_vec()),
             max_tasks: options.max_tasks,
             memory_limit: options.memory_limit,
             n_tasks: Cell::new(0),
@@ -149,7 +150,14 @@ impl Kernel {
         if let Some(supervisor) = supervisor::get() {
             supervisor.process(pid, ProcessEvent::Started(init.pid));
         }
-        let parts = ThreadParts { machine, credentials, files, fs, attributes: Attributes::new() };
+        let parts = ThreadParts {
+            machine,
+            credentials,
+            files,
+            fs,
+            namespaces: self.first_namespaces(),
+            attributes: Attributes::new(),
+        };
         let thread = Thread::new(process.pid, &process, parts);
         *self.first.borrow_mut() = Some(process);
         Ok(thread)
@@ -253,26 +261,6 @@ impl Kernel {
     /// How much memory guests are told that there is, if it is not the host's.
     pub fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
-    }
-
-    /// The name that `uname` shows.
-    pub fn hostname(&self) -> Vec<u8> {
-        self.hostname.borrow().clone()
-    }
-
-    /// Replaces the host name.
-    pub fn set_hostname(&self, name: Vec<u8>) {
-        *self.hostname.borrow_mut() = name;
-    }
-
-    /// The NIS domain name that `uname` shows.
-    pub fn domainname(&self) -> Vec<u8> {
-        self.domainname.borrow().clone()
-    }
-
-    /// Replaces the domain name.
-    pub fn set_domainname(&self, name: Vec<u8>) {
-        *self.domainname.borrow_mut() = name;
     }
 }
 

@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod limits;
 pub mod machine;
 pub mod mapped_paths;
+pub mod namespaces;
 pub mod pidfd;
 pub mod posix_timer;
 pub mod process;

@@ -16,6 +16,7 @@ use linux_abi::signals::{SigInfo, SigSet, Signal};
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
 
 use crate::machine::Ids;
+use crate::namespaces::Namespaces;
 use crate::signals::SignalQueue;
 use crate::{Kernel, Machine, Process};
 
@@ -38,6 +39,7 @@ pub(crate) struct ThreadParts {
     pub credentials: Rc<Credentials>,
     pub files: Rc<RefCell<FdTable>>,
     pub fs: Rc<FsContext>,
+    pub namespaces: Rc<Namespaces>,
     pub attributes: Attributes,
 }
 
@@ -51,6 +53,7 @@ pub struct Thread {
     files: RefCell<Rc<RefCell<FdTable>>>,
     /// Shared with the threads that were created with `CLONE_FS`.
     fs: RefCell<Rc<FsContext>>,
+    pub(crate) namespaces: RefCell<Rc<Namespaces>>,
     machine: RefCell<Rc<dyn Machine>>,
     /// What was sent to this thread alone.
     pending: SignalQueue,
@@ -74,6 +77,7 @@ impl Thread {
             credentials: RefCell::new(parts.credentials),
             files: RefCell::new(parts.files),
             fs: RefCell::new(parts.fs),
+            namespaces: RefCell::new(parts.namespaces),
             machine: RefCell::new(parts.machine),
             pending: SignalQueue::default(),
             waits_for: Cell::default(),
@@ -210,15 +214,15 @@ impl Thread {
 
     /// Tells the shim the ids, and what else of the thread it answers by itself.
     pub(crate) fn publish_ids(&self) {
-        let who = self.credentials();
+        let [uid, euid, gid, egid] = self.credentials().shown_ids();
         self.machine().publish_ids(Ids {
             pid: self.process.pid.0,
             tid: self.tid().0,
             ppid: self.process.parent_pid().0,
-            uid: who.uid,
-            euid: who.euid,
-            gid: who.gid,
-            egid: who.egid,
+            uid,
+            euid,
+            gid,
+            egid,
             plain_actions: self.process.signals.plain_actions(),
         });
     }

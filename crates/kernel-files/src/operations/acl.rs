@@ -37,7 +37,9 @@ pub fn change_acl(
         AclKind::Access => {
             let now = ownership.mode & mode::CHANGEABLE;
             let mut bits = acl.as_ref().map_or(now, |acl| now & !0o777 | acl.mode());
-            if !credentials.in_group(ownership.gid) && !credentials.has(cap::FSETID) {
+            if !credentials.in_group(ownership.gid)
+                && !credentials.has_over(cap::FSETID, ownership.uid, ownership.gid)
+            {
                 bits &= !mode::SET_GID;
             }
             change.mode = Some(bits);

@@ -26,7 +26,9 @@ pub fn change_mode(location: &Location, credentials: &Credentials, bits: u32) ->
     }
     observed::check(location, Right::Write)?;
     let mut bits = bits & mode::CHANGEABLE;
-    if !credentials.in_group(ownership.gid) && !credentials.has(cap::FSETID) {
+    if !credentials.in_group(ownership.gid)
+        && !credentials.has_over(cap::FSETID, ownership.uid, ownership.gid)
+    {
         bits &= !mode::SET_GID;
     }
     let change =
@@ -51,7 +53,7 @@ pub fn change_owner(
     let inode = location.inode()?;
     let now = inode.ownership()?;
     let owns = credentials.fsuid == now.uid;
-    let may_chown = credentials.has(cap::CHOWN);
+    let may_chown = credentials.has_over(cap::CHOWN, now.uid, now.gid);
     if uid.is_some_and(|uid| !(may_chown || owns && uid == now.uid)) {
         return Err(Errno::EPERM);
     }
@@ -84,7 +86,8 @@ fn remove_capabilities(inode: &dyn Inode) -> SysResult<()> {
 /// to execute once meant mandatory locking and stays, unless the caller is a stranger to the group.
 fn without_privileges(now: Ownership, credentials: &Credentials) -> Option<u32> {
     let mut bits = now.mode & mode::CHANGEABLE & !mode::SET_UID;
-    let is_stranger = !credentials.in_group(now.gid) && !credentials.has(cap::FSETID);
+    let is_stranger =
+        !credentials.in_group(now.gid) && !credentials.has_over(cap::FSETID, now.uid, now.gid);
     if now.mode & mode::GROUP_EXECUTE != 0 || is_stranger {
         bits &= !mode::SET_GID;
     }

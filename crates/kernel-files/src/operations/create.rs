@@ -89,6 +89,12 @@ pub fn new_inode<'a>(
     if matches!(kind, NewKind::Symlink(_)) {
         bits = mode::PERMISSIONS;
     }
+    let owner = credentials.fsuid;
+    if credentials.user_namespace.uid(owner).is_none()
+        || credentials.user_namespace.gid(credentials.fsgid).is_none()
+    {
+        return Err(Errno::EOVERFLOW);
+    }
     let inherits_group = parent.mode & mode::SET_GID != 0;
     let gid = if inherits_group { parent.gid } else { credentials.fsgid };
     if matches!(kind, NewKind::Directory) {
@@ -101,11 +107,11 @@ pub fn new_inode<'a>(
         && bits & mode::SET_GID != 0
         && bits & mode::GROUP_EXECUTE != 0
         && !credentials.in_group(gid)
-        && !credentials.has(cap::FSETID)
+        && !credentials.has_over(cap::FSETID, credentials.fsuid, gid)
     {
         bits &= !mode::SET_GID;
     }
-    Ok((NewInode { kind, mode: bits, uid: credentials.fsuid, gid }, acls))
+    Ok((NewInode { kind, mode: bits, uid: owner, gid }, acls))
 }
 
 /// Marks a file without a name that may get its first one: it was made with `O_TMPFILE`, and not

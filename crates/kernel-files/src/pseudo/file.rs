@@ -1,10 +1,11 @@
 //! Files whose text is made when it is read.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel_core::io::{Sink, Source};
+use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::{Errno, SysResult};
 
 use super::NOT_WRITABLE;
@@ -23,6 +24,17 @@ pub trait TextFile {
     fn write(&self, text: &[u8]) -> SysResult<()> {
         let _ = text;
         Err(NOT_WRITABLE)
+    }
+
+    /// The text as whoever opens it sees it, if that is not the same for everybody.
+    fn bind(&self, request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// For a text that can be polled: how often it has changed, and who is woken when it does.
+    fn changes(&self) -> Option<(u64, WaitQueue)> {
+        None
     }
 
     /// Makes the object behind a new open file, if it is no plain text.
@@ -58,11 +70,14 @@ where
 pub(super) struct OpenText {
     source: Rc<dyn TextFile>,
     text: RefCell<Option<Vec<u8>>>,
+    /// How many changes a poll has told of.
+    n_told: Cell<u64>,
 }
 
 impl OpenText {
     pub(super) fn new(source: Rc<dyn TextFile>) -> Self {
-        Self { source, text: RefCell::default() }
+        let n_told = Cell::new(source.changes().map_or(0, |(n, _)| n));
+        Self { source, text: RefCell::default(), n_told }
     }
 }
 
@@ -89,6 +104,21 @@ impl FileOps for OpenText {
         let n = source.take(&mut text)?;
         self.source.write(text.get(..n).unwrap_or_default())?;
         Ok(n)
+    }
+
+    fn poll(&self, _file: &OpenFile) -> PollEvents {
+        let usual = PollEvents::READABLE | PollEvents::WRITABLE;
+        match self.source.changes() {
+            // Whoever asks is told once.
+            Some((n, _)) if self.n_told.replace(n) != n => {
+                usual | PollEvents::PRI | PollEvents::ERR
+            }
+            _ => usual,
+        }
+    }
+
+    fn queue(&self) -> Option<WaitQueue> {
+        self.source.changes().map(|(_, queue)| queue)
     }
 
     fn is_seekable(&self) -> bool {

@@ -264,7 +264,13 @@ impl Inode for PseudoInode {
 
     fn open(&self, request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
         let Body::File(text) = &self.body else { return None };
-        Some(text.open(request).unwrap_or_else(|| Ok(Rc::new(OpenText::new(Rc::clone(text))))))
+        if let Some(opened) = text.open(request) {
+            return Some(opened);
+        }
+        Some(text.bind(request).map(|bound| {
+            let source = bound.unwrap_or_else(|| Rc::clone(text));
+            Rc::new(OpenText::new(source)) as Rc<dyn FileOps>
+        }))
     }
 }
 

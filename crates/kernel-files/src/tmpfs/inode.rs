@@ -33,6 +33,9 @@ pub(super) enum Body {
     Other,
 }
 
+/// A symbolic link this long takes a page, as on Linux.
+const SHORT_LINK: usize = 128;
+
 /// A file in memory.
 pub struct MemoryInode {
     pub(super) space: Rc<Space>,
@@ -56,6 +59,11 @@ pub struct MemoryInode {
 impl MemoryInode {
     /// A new file, without a name as yet; `ENOSPC` if there may be no more of them.
     pub fn new(space: &Rc<Space>, new: &NewInode<'_>) -> SysResult<Rc<Self>> {
+        if let NewKind::Symlink(target) = new.kind
+            && target.len() >= SHORT_LINK
+        {
+            space.take_pages(1)?;
+        }
         let number = space.take_inode()?;
         Ok(Self::with_number(space, new, number))
     }
@@ -292,6 +300,11 @@ impl Drop for MemoryInode {
     /// Frees a whole tree in a loop: it may be deeper than the stack.
     fn drop(&mut self) {
         self.space.give_inode();
+        if let Body::Symlink(target) = &self.body
+            && target.len() >= SHORT_LINK
+        {
+            self.space.give_pages(1);
+        }
         let Body::Directory(entries) = &mut self.body else { return };
         let mut pending = entries.get_mut().take_all();
         while let Some(child) = pending.pop() {

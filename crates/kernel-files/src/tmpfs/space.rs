@@ -23,9 +23,9 @@ pub struct Limits {
 /// What the files of one memory file system may take, and take.
 pub struct Space {
     device: DeviceNumber,
-    max_pages: u64,
+    max_pages: Cell<u64>,
     n_pages: Cell<u64>,
-    max_inodes: u64,
+    max_inodes: Cell<u64>,
     n_inodes: Cell<u64>,
     next_inode: Cell<u64>,
     has_refused: Cell<bool>,
@@ -36,13 +36,26 @@ impl Space {
     pub fn new(limits: Limits) -> Rc<Self> {
         Rc::new(Self {
             device: allocate_device(),
-            max_pages: limits.max_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(PAGE)),
+            max_pages: Cell::new(limits.max_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(PAGE))),
             n_pages: Cell::new(0),
-            max_inodes: limits.max_inodes.unwrap_or(u64::MAX),
+            max_inodes: Cell::new(limits.max_inodes.unwrap_or(u64::MAX)),
             n_inodes: Cell::new(0),
             next_inode: Cell::new(1),
             has_refused: Cell::new(false),
         })
+    }
+
+    /// Changes the limits that are given; `EINVAL` if more is taken already.
+    pub fn change_limits(&self, limits: Limits) -> SysResult<()> {
+        let pages = limits.max_bytes.map(|bytes| bytes.div_ceil(PAGE));
+        if pages.is_some_and(|pages| self.n_pages.get() > pages)
+            || limits.max_inodes.is_some_and(|inodes| self.n_inodes.get() > inodes)
+        {
+            return Err(Errno::EINVAL);
+        }
+        self.max_pages.set(pages.unwrap_or(self.max_pages.get()));
+        self.max_inodes.set(limits.max_inodes.unwrap_or(self.max_inodes.get()));
+        Ok(())
     }
 
     /// The device number of the file system.
@@ -53,7 +66,7 @@ impl Space {
     /// Takes `n` pages; `ENOSPC` if there are not so many.
     pub fn take_pages(&self, n: u64) -> SysResult<()> {
         let taken = self.n_pages.get().saturating_add(n);
-        if taken > self.max_pages {
+        if taken > self.max_pages.get() {
             self.has_refused.set(true);
             return Err(Errno::ENOSPC);
         }
@@ -78,7 +91,7 @@ impl Space {
 
     /// How many more pages there are.
     pub fn free_pages(&self) -> u64 {
-        self.max_pages.saturating_sub(self.n_pages.get())
+        self.max_pages.get().saturating_sub(self.n_pages.get())
     }
 
     /// Gives `n` pages back.
@@ -88,7 +101,7 @@ impl Space {
 
     /// Takes an inode and its number; `ENOSPC` if there are none left.
     pub fn take_inode(&self) -> SysResult<u64> {
-        if self.n_inodes.get() >= self.max_inodes {
+        if self.n_inodes.get() >= self.max_inodes.get() {
             self.has_refused.set(true);
             return Err(Errno::ENOSPC);
         }
@@ -110,14 +123,16 @@ impl Space {
 
     /// All blocks and the free ones; zeroes if there is no limit, as Linux says it.
     pub fn blocks(&self) -> (u64, u64) {
-        if self.max_pages == u64::MAX { (0, 0) } else { (self.max_pages, self.free_pages()) }
+        let all = self.max_pages.get();
+        if all == u64::MAX { (0, 0) } else { (all, self.free_pages()) }
     }
 
     /// All inodes and the free ones; zeroes if there is no limit.
     pub fn inodes(&self) -> (u64, u64) {
-        if self.max_inodes == u64::MAX {
+        let all = self.max_inodes.get();
+        if all == u64::MAX {
             return (0, 0);
         }
-        (self.max_inodes, self.max_inodes.saturating_sub(self.n_inodes.get()))
+        (all, all.saturating_sub(self.n_inodes.get()))
     }
 }

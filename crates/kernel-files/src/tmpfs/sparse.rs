@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel_core::io::{Sink, Source};
-use linux_abi::SysResult;
+use linux_abi::{Errno, SysResult};
 
 use super::space::{PAGE, Space};
 use crate::inode::Extent;
@@ -94,8 +94,14 @@ impl Sparse {
     ) -> SysResult<usize> {
         let mut n_written = 0;
         while source.remaining() > 0 {
-            let part = part_at(offset, source.remaining() as u64);
-            let taken = self.write_part(source, &part, space);
+            let mut part = part_at(offset, source.remaining() as u64);
+            let mut taken = self.write_part(source, &part, space);
+            let in_page = PAGE - offset % PAGE;
+            if taken == Err(Errno::ENOSPC) && part.length as u64 > in_page {
+                // Not all of it fits, but perhaps what is in the first page does.
+                part = part_at(offset, in_page);
+                taken = self.write_part(source, &part, space);
+            }
             match taken {
                 Ok(0) => break,
                 Ok(n) => {
@@ -131,7 +137,7 @@ impl Sparse {
         let end = part.start + part.length;
         if chunk.bytes.len() < end {
             let more = end - chunk.bytes.len();
-            chunk.bytes.try_reserve(more).map_err(|_| linux_abi::Errno::ENOMEM)?;
+            chunk.bytes.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
             chunk.bytes.resize(end, 0);
         }
         Ok(chunk.bytes.get_mut(part.start..end).unwrap_or_default())

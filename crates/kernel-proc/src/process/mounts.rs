@@ -2,25 +2,76 @@
 
 use std::rc::Rc;
 
-use kernel_files::Mount;
+use kernel_core::wait::WaitQueue;
+use kernel_files::inode::OpenRequest;
+use kernel_files::pseudo::TextFile;
+use kernel_files::{Location, Mount, MountNamespace};
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
 
 use super::Context;
 
-/// The mounts that a process can see, each with the path of its place.
-fn visible(context: &Context) -> SysResult<Vec<(Rc<Mount>, Vec<u8>)>> {
-    let fs = context.subject.thread().map_err(|_| Errno::EINVAL)?.fs();
-    let root = fs.root();
-    let mounts = fs.namespace().all();
-    Ok(mounts
-        .into_iter()
-        .filter_map(|mount| {
-            let (path, is_beneath) = mount.top().path_from(&root);
-            let is_root = Rc::ptr_eq(&mount, &root.mount);
-            (is_beneath || is_root).then_some((mount, path))
-        })
-        .collect())
+/// The mount that the root of all is on, as it seems: Linux has one that nobody sees.
+const ABOVE_ALL: u64 = 1;
+
+/// Whose mounts are shown.
+pub(super) struct View {
+    namespace: Rc<MountNamespace>,
+    root: Location,
+}
+
+/// Makes one of the texts.
+pub(super) type Show = fn(&View) -> SysResult<Vec<u8>>;
+
+/// One of the files.
+pub(super) struct MountsFile {
+    pub(super) context: Context,
+    pub(super) show: Show,
+}
+
+impl MountsFile {
+    fn view(&self) -> SysResult<View> {
+        let fs = self.context.subject.thread().map_err(|_| Errno::EINVAL)?.fs();
+        Ok(View { namespace: fs.namespace(), root: fs.root() })
+    }
+}
+
+impl TextFile for MountsFile {
+    fn read(&self) -> SysResult<Vec<u8>> {
+        (self.show)(&self.view()?)
+    }
+
+    /// Whoever has it open goes on seeing the mounts of that time's namespace.
+    fn bind(&self, _request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
+        Ok(Some(Rc::new(OpenMounts { view: self.view()?, show: self.show })))
+    }
+}
+
+struct OpenMounts {
+    view: View,
+    show: Show,
+}
+
+impl TextFile for OpenMounts {
+    fn read(&self) -> SysResult<Vec<u8>> {
+        (self.show)(&self.view)
+    }
+
+    fn changes(&self) -> Option<(u64, WaitQueue)> {
+        let namespace = &self.view.namespace;
+        Some((namespace.n_changes(), namespace.changed().clone()))
+    }
+}
+
+/// The mounts that can be seen, each with the path of its place.
+fn visible(view: &View) -> Vec<(Rc<Mount>, Vec<u8>)> {
+    let root = &view.root;
+    let show = |mount: Rc<Mount>| {
+        let (path, is_beneath) = mount.top().path_from(root);
+        let is_root = Rc::ptr_eq(&mount, &root.mount);
+        (is_beneath || is_root).then_some((mount, path))
+    };
+    view.namespace.all().into_iter().filter_map(show).collect()
 }
 
 /// Spaces and the like would end a word: they are shown as octal numbers.
@@ -63,9 +114,9 @@ fn to_bytes(text: &str) -> Vec<u8> {
     text.chars().map(|character| u8::try_from(u32::from(character)).unwrap_or(b'?')).collect()
 }
 
-pub(super) fn mounts(context: &Context) -> SysResult<Vec<u8>> {
+pub(super) fn mounts(view: &View) -> SysResult<Vec<u8>> {
     let mut text = String::new();
-    for (mount, path) in visible(context)? {
+    for (mount, path) in visible(view) {
         text.push_str(&format!(
             "{} {} {} {} 0 0\n",
             escape(&mount.source),
@@ -77,26 +128,48 @@ pub(super) fn mounts(context: &Context) -> SysResult<Vec<u8>> {
     Ok(to_bytes(&text))
 }
 
-pub(super) fn mountinfo(context: &Context) -> SysResult<Vec<u8>> {
+pub(super) fn mountinfo(view: &View) -> SysResult<Vec<u8>> {
     let mut text = String::new();
-    for (mount, path) in visible(context)? {
+    for (mount, path) in visible(view) {
         let device = mount.file_system.device();
-        let parent = mount.place().map_or(mount.id, |place| place.mount.id);
+        let parent = mount.place().map_or(ABOVE_ALL, |place| place.mount.id);
         let read_only = mount.file_system.is_read_only();
         text.push_str(&format!(
-            "{} {parent} {}:{} {} {} {} - {} {} {}\n",
+            "{} {parent} {}:{} {} {} {}{} - {} {} {}\n",
             mount.id,
             device.major,
             device.minor,
             escape(&root_in_file_system(&mount)),
             escape(&path),
             flags(&mount),
+            propagation(&mount, &view.root),
             mount.file_system.type_name(),
             escape(&mount.source),
             with_options(if read_only { "ro" } else { "rw" }, &mount.file_system.options()),
         ));
     }
     Ok(to_bytes(&text))
+}
+
+/// The optional fields: groups that the mount is a member or slave of.
+fn propagation(mount: &Mount, root: &Location) -> String {
+    let mut shown = String::new();
+    if mount.is_shared() {
+        shown.push_str(&format!(" shared:{}", mount.group()));
+    }
+    if mount.master() != 0 {
+        shown.push_str(&format!(" master:{}", mount.master()));
+        match mount.visible_master(root) {
+            Some(group) if group != mount.master() => {
+                shown.push_str(&format!(" propagate_from:{group}"));
+            }
+            _ => {}
+        }
+    }
+    if mount.is_unbindable() {
+        shown.push_str(" unbindable");
+    }
+    shown
 }
 
 /// Which directory of the file system is mounted: `/`, or another one for a bind mount.
@@ -114,9 +187,9 @@ fn root_in_file_system(mount: &Rc<Mount>) -> Vec<u8> {
     path
 }
 
-pub(super) fn mountstats(context: &Context) -> SysResult<Vec<u8>> {
+pub(super) fn mountstats(view: &View) -> SysResult<Vec<u8>> {
     let mut text = String::new();
-    for (mount, path) in visible(context)? {
+    for (mount, path) in visible(view) {
         let kind = mount.file_system.type_name();
         let (source, path) = (escape(&mount.source), escape(&path));
         text.push_str(&format!("device {source} mounted on {path} with fstype {kind}\n"));

@@ -1,29 +1,104 @@
-//! `ns`, and the maps of ids of the only user namespace there is.
+//! `ns`: links to the namespaces of a process.
 
-use kernel_files::pseudo::Listing;
-use linux_abi::SysResult;
+use std::any::Any;
+use std::rc::Rc;
+
+use kernel_files::Location;
+use kernel_files::dentry::Dentry;
+use kernel_files::inode::DirEntry;
+use kernel_files::metadata::FileKind;
+use kernel_files::pseudo::{Link, Names, PseudoInode};
+use kernel_tasks::Thread;
+use kernel_tasks::namespaces::{NamespaceFile, NamespaceRef};
+use linux_abi::tasks::CloneFlags;
+use linux_abi::{Errno, SysResult};
 
 use super::Context;
 
-/// The namespaces. All processes share each; the numbers are those of Linux's first ones.
-const NAMESPACES: [(&str, &str); 10] = [
-    ("cgroup", "cgroup:[4026531835]"),
-    ("ipc", "ipc:[4026531839]"),
-    ("mnt", "mnt:[4026531841]"),
-    ("net", "net:[4026531840]"),
-    ("pid", "pid:[4026531836]"),
-    ("pid_for_children", "pid:[4026531836]"),
-    ("time", "time:[4026531834]"),
-    ("time_for_children", "time:[4026531834]"),
-    ("user", "user:[4026531837]"),
-    ("uts", "uts:[4026531838]"),
+/// The names in `ns`.
+const NAMES: [&str; 10] = [
+    "cgroup",
+    "ipc",
+    "mnt",
+    "net",
+    "pid",
+    "pid_for_children",
+    "time",
+    "time_for_children",
+    "user",
+    "uts",
 ];
 
-pub(super) fn listing() -> Listing {
-    NAMESPACES.iter().fold(Listing::new(), |listing, &(name, target)| listing.link(name, target))
+/// The namespace of a thread that goes by this name.
+fn namespace(thread: &Thread, name: &str) -> Option<NamespaceRef> {
+    let all = thread.namespaces();
+    Some(match name {
+        "cgroup" => NamespaceRef::Only(CloneFlags::NEWCGROUP, "cgroup", 4_026_531_835),
+        "ipc" => NamespaceRef::Ipc(Rc::clone(&all.ipc)),
+        "mnt" => NamespaceRef::Mount(thread.fs().namespace()),
+        "net" => NamespaceRef::Net(Rc::clone(&all.net)),
+        "pid" | "pid_for_children" => NamespaceRef::Only(CloneFlags::NEWPID, "pid", 4_026_531_836),
+        "time" | "time_for_children" => {
+            NamespaceRef::Only(CloneFlags::NEWTIME, "time", 4_026_531_834)
+        }
+        "user" => NamespaceRef::User(Rc::clone(&thread.credentials().user_namespace)),
+        "uts" => NamespaceRef::Uts(Rc::clone(&all.uts)),
+        _ => return None,
+    })
 }
 
-/// `uid_map` and `gid_map`: everything is itself.
-pub(super) fn id_map(_context: &Context) -> SysResult<Vec<u8>> {
-    Ok(format!("{:>10} {:>10} {:>10}\n", 0, 0, u32::MAX).into_bytes())
+/// The directory `ns`.
+pub(super) struct Namespaces {
+    pub(super) context: Context,
+}
+
+impl Names for Namespaces {
+    fn lookup(&self, parent: &PseudoInode, name: &[u8]) -> SysResult<Rc<PseudoInode>> {
+        let known = NAMES.iter().find(|known| known.as_bytes() == name).ok_or(Errno::ENOENT)?;
+        Ok(parent.link_in(name, NamespaceLink { context: self.context.clone(), name: known }))
+    }
+
+    fn list(
+        &self,
+        parent: &PseudoInode,
+        from: u64,
+        visit: &mut dyn FnMut(&DirEntry<'_>) -> bool,
+    ) -> SysResult<()> {
+        let skip = usize::try_from(from.saturating_sub(2)).unwrap_or(usize::MAX);
+        for (name, next) in NAMES.iter().zip(3..).skip(skip) {
+            let name = name.as_bytes();
+            let inode = parent.number_of(name);
+            if !visit(&DirEntry { name, inode, kind: FileKind::Symlink, next }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct NamespaceLink {
+    context: Context,
+    name: &'static str,
+}
+
+impl NamespaceLink {
+    fn namespace(&self) -> SysResult<NamespaceRef> {
+        let thread = self.context.subject.thread().map_err(|_| Errno::ENOENT)?;
+        namespace(&thread, self.name).ok_or(Errno::ENOENT)
+    }
+}
+
+impl Link for NamespaceLink {
+    fn read(&self, _caller: Option<&dyn Any>) -> SysResult<Vec<u8>> {
+        Ok(self.namespace()?.text().into_bytes())
+    }
+
+    fn target(&self) -> Option<SysResult<Location>> {
+        Some(self.namespace().map(|namespace| {
+            let mount = Rc::clone(&self.context.nameless);
+            let text = namespace.text();
+            let inode = NamespaceFile::new(namespace, mount.file_system.device());
+            Location { mount, dentry: Dentry::detached(text.as_bytes(), inode) }
+        }))
+    }
 }

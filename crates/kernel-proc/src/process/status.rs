@@ -50,25 +50,27 @@ fn head(context: &Context, process: &Process, thread: Option<&Thread>) -> SysRes
     ));
     if let Some(thread) = thread {
         let who = thread.credentials();
+        let user = |id| context.reader.shown_uid(id);
+        let group = |id| context.reader.shown_gid(id);
         let n_descriptors = thread.files().borrow().numbers().last().map_or(0, |fd| fd.0);
         text.push_str(&format!(
             "Uid:\t{}\t{}\t{}\t{}\nGid:\t{}\t{}\t{}\t{}\nFDSize:\t{}\nGroups:\t",
-            who.uid,
-            who.euid,
-            who.suid,
-            who.fsuid,
-            who.gid,
-            who.egid,
-            who.sgid,
-            who.fsgid,
+            user(who.uid),
+            user(who.euid),
+            user(who.suid),
+            user(who.fsuid),
+            group(who.gid),
+            group(who.egid),
+            group(who.sgid),
+            group(who.fsgid),
             (n_descriptors / 64 + 1) * 64,
         ));
-        for group in who.groups.iter() {
-            text.push_str(&format!("{group} "));
+        for &gid in who.groups.iter() {
+            text.push_str(&format!("{} ", group(gid)));
         }
         text.push_str(if who.groups.is_empty() { " \n" } else { "\n" });
     } else {
-        let uid = process.uid();
+        let uid = context.reader.shown_uid(process.uid());
         text.push_str(&format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t0\t0\t0\t0\n"));
         text.push_str("FDSize:\t0\nGroups:\t \n");
     }

@@ -69,6 +69,9 @@ impl Interface {
     }
 }
 
+/// `IFF_LOOPBACK`.
+const IFF_LOOPBACK: u32 = 0x8;
+
 /// The gateway that the outward interface seems to have.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 
@@ -90,6 +93,14 @@ impl Interfaces {
     /// All of them.
     pub fn list(&self) -> Vec<Interface> {
         self.list.borrow().clone()
+    }
+
+    /// Takes the loopback interface down and its addresses off, as in a network that was just made.
+    pub fn take_down(&self) {
+        if let Some(loopback) = self.list.borrow_mut().first_mut() {
+            loopback.flags = IFF_LOOPBACK;
+            loopback.addresses.clear();
+        }
     }
 
     /// Adds one.

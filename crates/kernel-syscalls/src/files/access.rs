@@ -79,6 +79,7 @@ fn as_real_user(credentials: &Credentials) -> Credentials {
     let mut real = credentials.clone();
     real.fsuid = credentials.uid;
     real.fsgid = credentials.gid;
-    real.effective = if credentials.uid == 0 { credentials.permitted } else { 0 };
+    real.effective =
+        if Some(credentials.uid) == credentials.root_uid() { credentials.permitted } else { 0 };
     real
 }

@@ -9,10 +9,12 @@ use std::rc::Rc;
 use kernel_core::credentials::cap;
 use kernel_core::memory::{CString, PATH_MAX, UserPtr};
 use kernel_core::supervisor;
+use kernel_files::mount::{Propagation, attach, copy_tree, dissolve, move_tree, tree_of, unmount};
 use kernel_files::tmpfs::Tmpfs;
 use kernel_files::walk::LastLink;
-use kernel_files::{FileKind, FileSystem, Location, Mount, MountNamespace};
+use kernel_files::{FileKind, FileSystem, Location, Mount};
 use kernel_tasks::Thread;
+use kernel_tasks::namespaces::NamespaceFile;
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
 
@@ -48,39 +50,70 @@ pub(crate) fn mount(
         None => Ok(Vec::new()),
     };
     let kind = optional(kind)?;
+    let has_source = !source.is_null();
     let source = optional(source)?;
     let data = optional(data)?;
     let target = read_path(thread, target)?;
     let flags = if flags & MS_MAGIC_MASK == MS_MAGIC { flags & !MS_MAGIC_MASK } else { flags };
     let caller = Caller::new(thread);
-    let place = caller.find(HERE, &target, 0, LastLink::Follow)?;
+    let place = caller.find(HERE, &target, 0, LastLink::Follow)?.topmost();
     check_may_mount(&caller)?;
-    let namespace = caller.fs.namespace();
-    let kept = MountFlags::from_bits_truncate(flags);
     if flags & MS_REMOUNT != 0 {
-        return remount(&place, kept);
+        let is_bind = flags & MS_BIND != 0;
+        return remount(&caller, &place, flags, (!is_bind).then_some(&*data));
     }
     if flags & MS_BIND != 0 {
         let source = caller.find(HERE, &source, 0, LastLink::Follow)?;
-        return bind(&namespace, &source, &place, flags & MS_REC != 0);
+        return bind(&caller, &source, &place, flags & MS_REC != 0);
     }
     if flags & MS_PROPAGATION != 0 {
-        if !(flags & MS_PROPAGATION).is_power_of_two() {
-            return Err(Errno::EINVAL);
-        }
-        // There is one namespace to propagate to.
-        return if place.is_mount_root() { Ok(()) } else { Err(Errno::EINVAL) };
+        return change_propagation(&caller, &place, flags);
     }
     if flags & MS_MOVE != 0 {
         let source = caller.find(HERE, &source, 0, LastLink::Follow)?;
-        if !source.is_mount_root() || source.mount.place().is_none() {
-            return Err(Errno::EINVAL);
-        }
-        return namespace.move_mount(&source.mount, &place);
+        return move_to(&caller, &source, &place);
     }
-    let new = new_mount(&caller, &kind, &source, &data, kept)?;
+    let source: &[u8] = if has_source { &source } else { b"none" };
+    let new = new_mount(&caller, &kind, source, &data, mount_flags(flags, None))?;
+    check_place(&caller, &place)?;
     check_kinds(new.root.inode()?.kind(), &place)?;
-    namespace.mount(&new, &place)
+    if new.root.inode()?.kind() == FileKind::Symlink {
+        return Err(Errno::EINVAL);
+    }
+    // The same file system on top of itself would be of no use.
+    if place.is_mount_root()
+        && Rc::ptr_eq(&place.mount.file_system, &new.file_system)
+        && Rc::ptr_eq(place.inode()?, new.root.inode()?)
+    {
+        return Err(Errno::EBUSY);
+    }
+    attach(&new, &place)
+}
+
+/// The flags of a mount: access times are relative if nobody says otherwise, and stay as they
+/// were if a change does not mention them.
+fn mount_flags(flags: u64, old: Option<MountFlags>) -> MountFlags {
+    const MS_STRICTATIME: u64 = 0x100_0000;
+    let times = MountFlags::NO_ATIME | MountFlags::NO_DIR_ATIME | MountFlags::RELATIVE_ATIME;
+    let mut kept = MountFlags::from_bits_truncate(flags);
+    if let Some(old) = old
+        && flags & (times.bits() | MS_STRICTATIME) == 0
+    {
+        return kept | (old & times);
+    }
+    if flags & MS_STRICTATIME != 0 {
+        kept -= MountFlags::NO_ATIME | MountFlags::RELATIVE_ATIME;
+    } else if kept.contains(MountFlags::NO_ATIME) {
+        kept -= MountFlags::RELATIVE_ATIME;
+    } else {
+        kept |= MountFlags::RELATIVE_ATIME;
+    }
+    kept
+}
+
+/// `EINVAL` unless a place is in the caller's tree of mounts.
+fn check_place(caller: &Caller<'_>, place: &Location) -> SysResult<()> {
+    if caller.fs.namespace().has(&place.mount) { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
 fn check_kinds(kind: FileKind, place: &Location) -> SysResult<()> {
@@ -88,53 +121,84 @@ fn check_kinds(kind: FileKind, place: &Location) -> SysResult<()> {
     if both[0] == both[1] { Ok(()) } else { Err(Errno::ENOTDIR) }
 }
 
-fn remount(place: &Location, flags: MountFlags) -> SysResult<()> {
+/// Changes the flags of a mount and, with `data`, the options of its file system.
+fn remount(
+    caller: &Caller<'_>,
+    place: &Location,
+    flags: u64,
+    data: Option<&[u8]>,
+) -> SysResult<()> {
     if !place.is_mount_root() {
         return Err(Errno::EINVAL);
     }
-    place.mount.set_flags(flags);
+    check_place(caller, place)?;
+    let mount = &place.mount;
+    let new = mount_flags(flags, Some(mount.flags()));
+    mount.check_locked_flags(new)?;
+    if let Some(data) = data
+        && let Some(tmpfs) = mount.file_system.as_any().downcast_ref::<Tmpfs>()
+    {
+        if !caller.credentials.has(cap::SYS_ADMIN) && caller.fs.namespace().owner.is_initial() {
+            return Err(Errno::EPERM);
+        }
+        options::Tmpfs::parse(data, &caller.credentials)?.change(tmpfs)?;
+    }
+    mount.set_flags(new);
+    caller.fs.namespace().note_change();
     Ok(())
 }
 
 fn bind(
-    namespace: &MountNamespace,
+    caller: &Caller<'_>,
     source: &Location,
     place: &Location,
     is_recursive: bool,
 ) -> SysResult<()> {
+    check_place(caller, place)?;
+    let is_namespace = NamespaceFile::is(&**source.inode()?);
+    if !is_namespace {
+        check_place(caller, source)?;
+    }
     check_kinds(source.inode()?.kind(), place)?;
-    let bound = copy_tree(namespace, source, is_recursive)?;
-    namespace.mount(&bound, place)
+    let bound = copy_tree(source, is_recursive)?;
+    attach(&bound, place).inspect_err(|_| dissolve(&bound))
 }
 
-/// A copy of the mount at `source`, or of the part of it, that is at no place; with what is mounted
-/// on it if `is_recursive`.
-fn copy_tree(
-    namespace: &MountNamespace,
-    source: &Location,
-    is_recursive: bool,
-) -> SysResult<Rc<Mount>> {
-    let copy = |mount: &Rc<Mount>, root| {
-        Mount::new(Rc::clone(&mount.file_system), root, &mount.source, mount.flags())
+fn change_propagation(caller: &Caller<'_>, place: &Location, flags: u64) -> SysResult<()> {
+    const MS_UNBINDABLE: u64 = 1 << 17;
+    const MS_PRIVATE: u64 = 1 << 18;
+    const MS_SLAVE: u64 = 1 << 19;
+    const MS_SHARED: u64 = 1 << 20;
+    const MS_SILENT: u64 = 1 << 15;
+    let propagation = match flags & !(MS_REC | MS_SILENT) {
+        MS_UNBINDABLE => Propagation::Unbindable,
+        MS_PRIVATE => Propagation::Private,
+        MS_SLAVE => Propagation::Slave,
+        MS_SHARED => Propagation::Shared,
+        _ => return Err(Errno::EINVAL),
     };
-    let bound = copy(&source.mount, Rc::clone(&source.dentry));
-    let mut pending = Vec::new();
-    if is_recursive {
-        for child in namespace.children(&source.mount) {
-            let is_beneath = child.place().is_some_and(|at| source.dentry.contains(&at.dentry));
-            if is_beneath {
-                pending.push((child, Rc::clone(&bound)));
-            }
-        }
+    if !place.is_mount_root() {
+        return Err(Errno::EINVAL);
     }
-    while let Some((mount, parent)) = pending.pop() {
-        let Some(at) = mount.place() else { continue };
-        let copied = copy(&mount, Rc::clone(&mount.root));
-        let grandchildren = namespace.children(&mount);
-        namespace.mount(&copied, &Location { mount: parent, dentry: at.dentry })?;
-        pending.extend(grandchildren.into_iter().map(|child| (child, Rc::clone(&copied))));
+    check_place(caller, place)?;
+    if flags & MS_REC == 0 {
+        place.mount.set_propagation(propagation);
+        return Ok(());
     }
-    Ok(bound)
+    for mount in tree_of(&place.mount) {
+        mount.set_propagation(propagation);
+    }
+    Ok(())
+}
+
+fn move_to(caller: &Caller<'_>, source: &Location, place: &Location) -> SysResult<()> {
+    check_place(caller, place)?;
+    check_place(caller, source)?;
+    if !source.is_mount_root() || source.mount.place().is_none() {
+        return Err(Errno::EINVAL);
+    }
+    check_kinds(source.inode()?.kind(), place)?;
+    move_tree(&source.mount, place)
 }
 
 /// The mount flags that `MOUNT_ATTR_*` of the newer calls stand for.
@@ -163,8 +227,8 @@ fn attributes_of(attributes: u32) -> SysResult<MountFlags> {
 
 /// Whether there are file systems of this kind.
 fn is_known_kind(kind: &[u8]) -> bool {
-    let kinds: [&[u8]; 7] =
-        [b"tmpfs", b"ramfs", b"proc", b"sysfs", b"devpts", b"mqueue", b"overlay"];
+    let kinds: [&[u8]; 8] =
+        [b"tmpfs", b"ramfs", b"proc", b"sysfs", b"devpts", b"mqueue", b"overlay", b"cgroup2"];
     kinds.contains(&kind)
 }
 
@@ -177,18 +241,13 @@ fn new_mount(
 ) -> SysResult<Rc<Mount>> {
     match kind {
         b"tmpfs" | b"ramfs" => {
-            let options = options::Tmpfs::parse(data)?;
-            let fs = Tmpfs::new(options.limits, options.mode, options.uid, options.gid);
-            Ok(Mount::of(fs as Rc<dyn FileSystem>, source, flags))
+            let options = options::Tmpfs::parse(data, &caller.credentials)?;
+            Ok(Mount::of(options.make() as Rc<dyn FileSystem>, source, flags))
         }
         // The kernel has one of each; mounting it again shows the same.
-        b"proc" | b"sysfs" | b"devpts" | b"mqueue" => {
+        b"proc" | b"sysfs" | b"devpts" | b"mqueue" | b"cgroup2" => {
             let name = std::str::from_utf8(kind).map_err(|_| Errno::ENODEV)?;
-            let known = caller.fs.namespace().all();
-            let known = known.iter().find(|mount| mount.file_system.type_name() == name);
-            let known = known.ok_or(Errno::ENODEV)?;
-            let fs = Rc::clone(&known.file_system);
-            Ok(Mount::new(fs, Rc::clone(&known.root), source, flags))
+            caller.fs.special().mount_again(name, source, flags).ok_or(Errno::ENODEV)
         }
         b"overlay" => Ok(Mount::of(overlay::make(caller, data)?, source, flags)),
         b"" => Err(Errno::EINVAL),
@@ -199,7 +258,8 @@ fn new_mount(
 /// `EPERM` unless the caller may change the tree. Nobody may if there are rules about paths: a
 /// path that was mounted elsewhere would get around them.
 fn check_may_mount(caller: &Caller<'_>) -> SysResult<()> {
-    if !caller.credentials.has(cap::SYS_ADMIN) || supervisor::has_rules() {
+    let owner = Rc::clone(&caller.fs.namespace().owner);
+    if !owner.grants(&caller.credentials, cap::SYS_ADMIN) || supervisor::has_rules() {
         return Err(Errno::EPERM);
     }
     Ok(())
@@ -216,8 +276,9 @@ pub(crate) fn umount2(thread: &Rc<Thread>, target: UserPtr<CString>, flags: u32)
     let link = if flags & UMOUNT_NOFOLLOW != 0 { LastLink::Keep } else { LastLink::Follow };
     let place = caller.find(HERE, &target, 0, link)?;
     check_may_mount(&caller)?;
+    let place = place.topmost();
     let namespace = caller.fs.namespace();
-    if !place.is_mount_root() || !namespace.has(&place.mount) {
+    if !place.is_mount_root() || !namespace.has(&place.mount) || place.mount.is_locked() {
         return Err(Errno::EINVAL);
     }
     let mount = Rc::clone(&place.mount);
@@ -225,16 +286,10 @@ pub(crate) fn umount2(thread: &Rc<Thread>, target: UserPtr<CString>, flags: u32)
     if mount.place().is_none() {
         return Err(Errno::EBUSY);
     }
-    // The namespace has it, and this function. Whoever else has it uses it.
-    let is_used = Rc::strong_count(&mount) > 2 || !namespace.children(&mount).is_empty();
-    if is_used && !is_lazy {
-        return Err(Errno::EBUSY);
-    }
-    for child in namespace.children(&mount) {
-        namespace.detach(&child)?;
-    }
-    namespace.detach(&mount)?;
-    if !is_used && mount.root.parent().is_none() && Rc::strong_count(&mount.root) == 1 {
+    unmount(&mount, is_lazy, 1)?;
+    // This function has one handle.
+    let is_last = Rc::strong_count(&mount) == 1 && Rc::strong_count(&mount.root) == 1;
+    if is_last && mount.root.parent().is_none() {
         mount.root.forget_children();
     }
     Ok(())
@@ -252,6 +307,7 @@ pub(crate) fn pivot_root(
     check_may_mount(&caller)?;
     let new = caller.find(HERE, &new_root, 0, LastLink::Follow)?;
     let old_place = caller.find(HERE, &put_old, 0, LastLink::Follow)?;
+    let new = new.topmost();
     let namespace = caller.fs.namespace();
     let root = caller.fs.root();
     let is_directory = |location: &Location| -> SysResult<bool> {
@@ -260,16 +316,39 @@ pub(crate) fn pivot_root(
     if !is_directory(&new)? || !is_directory(&old_place)? {
         return Err(Errno::ENOTDIR);
     }
+    let parent_is_shared =
+        |mount: &Rc<Mount>| mount.place().is_some_and(|place| place.mount.is_shared());
+    if old_place.mount.is_shared()
+        || parent_is_shared(&new.mount)
+        || parent_is_shared(&root.mount)
+        || !namespace.has(&root.mount)
+        || !namespace.has(&new.mount)
+        || new.mount.is_locked()
+    {
+        return Err(Errno::EINVAL);
+    }
+    if new.dentry.is_unlinked() {
+        return Err(Errno::ENOENT);
+    }
     if Rc::ptr_eq(&new.mount, &root.mount) || Rc::ptr_eq(&old_place.mount, &root.mount) {
         return Err(Errno::EBUSY);
     }
-    if !new.is_mount_root() || !namespace.is_beneath(&old_place, &new.mount) {
+    let can_be_root = root.is_mount_root() && new.is_mount_root() && new.mount.place().is_some();
+    if !can_be_root || !old_place.path_from(&new).1 || !new.path_from(&root).1 {
         return Err(Errno::EINVAL);
     }
-    namespace.change_root(&new.mount, &old_place)?;
-    if caller.fs.cwd().is_same(&root) {
-        caller.fs.set_cwd(new.clone());
+    namespace.change_root(&root.mount, &new.mount, &old_place);
+    // Everybody who was at the old root is at the new one.
+    for process in thread.kernel().ids.processes() {
+        for other in process.threads() {
+            let fs = other.fs();
+            if fs.root().is_same(&root) {
+                fs.set_root(new.clone());
+            }
+            if fs.cwd().is_same(&root) {
+                fs.set_cwd(new.clone());
+            }
+        }
     }
-    caller.fs.set_root(new);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::credentials::Credentials;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_files::Location;
 use kernel_files::anonymous::location_of;
@@ -87,7 +88,9 @@ pub(crate) fn lchown(
 /// Changes the owner of an open file.
 pub(crate) fn fchown(thread: &Rc<Thread>, fd: Fd, uid: u32, gid: u32) -> SysResult<()> {
     let file = real_file(thread, fd)?;
-    change_owner(&location_of(&file), &thread.credentials(), id(uid), id(gid))
+    let who = thread.credentials();
+    let (uid, gid) = owner(&who, uid, gid)?;
+    change_owner(&location_of(&file), &who, uid, gid)
 }
 
 /// Changes the owner of a file, named relative to a directory.
@@ -101,10 +104,19 @@ pub(crate) fn fchownat(
 ) -> SysResult<()> {
     check_flags(flags, at::SYMLINK_NOFOLLOW | at::EMPTY_PATH)?;
     let location = find(thread, directory, path, flags)?;
-    change_owner(&location, &thread.credentials(), id(uid), id(gid))
+    let who = thread.credentials();
+    let (uid, gid) = owner(&who, uid, gid)?;
+    change_owner(&location, &who, uid, gid)
 }
 
-/// -1 leaves an id as it is.
-fn id(id: u32) -> Option<u32> {
-    (id != u32::MAX).then_some(id)
+/// The owner and group that the guest means; -1 leaves one as it is.
+fn owner(who: &Credentials, uid: u32, gid: u32) -> SysResult<(Option<u32>, Option<u32>)> {
+    let namespace = &who.user_namespace;
+    let given = |id: u32| id != u32::MAX;
+    let user = namespace.kernel_uid(uid).filter(|_| given(uid));
+    let group = namespace.kernel_gid(gid).filter(|_| given(gid));
+    if given(uid) && user.is_none() || given(gid) && group.is_none() {
+        return Err(Errno::EINVAL);
+    }
+    Ok((user, group))
 }

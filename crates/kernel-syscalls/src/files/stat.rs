@@ -32,7 +32,7 @@ pub(crate) fn lstat(
 
 /// Says what is open.
 pub(crate) fn fstat(thread: &Rc<Thread>, fd: Fd, buffer: UserPtr<Stat>) -> SysResult<()> {
-    let metadata = metadata_of_open(&*thread.file(fd)?)?;
+    let metadata = as_seen_by(thread, metadata_of_open(&*thread.file(fd)?)?);
     buffer.write(&thread.memory(), &to_stat(&metadata))
 }
 
@@ -67,11 +67,18 @@ fn metadata_of(
     if path.is_empty() && may_be_empty && directory != HERE {
         let file = thread.file(directory)?;
         let mount = file.location().map_or(0, |location| location.mount.id);
-        return Ok((metadata_of_open(&file)?, mount));
+        return Ok((as_seen_by(thread, metadata_of_open(&file)?), mount));
     }
     let caller = Caller::new(thread);
     let location = caller.find(directory, &path, flags, last_link(flags))?;
-    Ok((location.inode()?.metadata()?, location.mount.id))
+    Ok((as_seen_by(thread, location.inode()?.metadata()?), location.mount.id))
+}
+
+/// With owner and group as the caller's user namespace counts them.
+fn as_seen_by(thread: &Thread, metadata: Metadata) -> Metadata {
+    let namespace = &thread.credentials().user_namespace;
+    let (uid, gid) = (namespace.shown_uid(metadata.uid), namespace.shown_gid(metadata.gid));
+    Metadata { uid, gid, ..metadata }
 }
 
 fn to_stat(metadata: &Metadata) -> Stat {

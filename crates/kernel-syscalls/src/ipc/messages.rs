@@ -14,7 +14,7 @@ use super::id_of;
 
 /// Finds or makes a queue.
 pub(crate) fn msgget(thread: &Rc<Thread>, key: i32, flags: u32) -> SysResult<u32> {
-    thread.kernel().ipc.messages.get(key, flags, &thread.credentials())
+    thread.ipc().messages.get(key, flags, &thread.credentials())
 }
 
 /// Sends a message: its type, and then its bytes.
@@ -34,7 +34,8 @@ pub(crate) async fn msgsnd(
     }
     let text = message.offset(1).cast::<u8>().read_many(&memory, size)?;
     let message = Message { kind, text };
-    let messages = &thread.kernel().ipc.messages;
+    let ipc = thread.ipc();
+    let messages = &ipc.messages;
     let who = thread.credentials();
     loop {
         let queue = messages.open(id, &who, Want::WRITE)?;
@@ -62,7 +63,8 @@ pub(crate) async fn msgrcv(
     let id = id_of(id)?;
     let size = usize::try_from(size).map_err(|_| Errno::EINVAL)?;
     MessageQueues::check_flags(flags)?;
-    let messages = &thread.kernel().ipc.messages;
+    let ipc = thread.ipc();
+    let messages = &ipc.messages;
     let who = thread.credentials();
     let message = loop {
         let queue = messages.open(id, &who, Want::READ)?;

@@ -40,14 +40,14 @@ pub(crate) fn mq_open(
         attributes,
         byte_limit: thread.process().limit(rlimit::MSGQUEUE)?.current,
     };
-    let file = thread.kernel().ipc.posix_queues.open(&how, &thread.credentials())?;
+    let file = thread.ipc().posix_queues.open(&how, &thread.credentials())?;
     thread.add_file(file, flags.contains(OpenFlags::CLOEXEC))
 }
 
 /// Takes the name of a queue away.
 pub(crate) fn mq_unlink(thread: &Rc<Thread>, name: UserPtr<CString>) -> SysResult<()> {
     let name = name.read_path(&thread.memory())?;
-    thread.kernel().ipc.posix_queues.unlink(&name, &thread.credentials())
+    thread.ipc().posix_queues.unlink(&name, &thread.credentials())
 }
 
 /// Sends a message; waits for room until a time of day.

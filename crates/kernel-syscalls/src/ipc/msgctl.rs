@@ -22,7 +22,8 @@ pub(crate) fn msgctl(
     argument: u64,
 ) -> SysResult<u32> {
     let id = id_of(id)?;
-    let all = &thread.kernel().ipc.messages;
+    let ipc = thread.ipc();
+    let all = &ipc.messages;
     let who = thread.credentials();
     match operation {
         command::IPC_INFO | command::MSG_INFO => info(thread, all, operation, argument),

@@ -17,7 +17,7 @@ use super::id_of;
 /// Finds or makes a set of semaphores.
 pub(crate) fn semget(thread: &Rc<Thread>, key: i32, n: i32, flags: u32) -> SysResult<u32> {
     let n = usize::try_from(n).map_err(|_| Errno::EINVAL)?;
-    thread.kernel().ipc.semaphores.get(key, n, flags, &thread.credentials())
+    thread.ipc().semaphores.get(key, n, flags, &thread.credentials())
 }
 
 /// Carries out operations on a set, all at once.
@@ -61,7 +61,8 @@ async fn operate(
     }
     let operations = operations.read_many(&thread.memory(), n)?;
     let deadline = deadline_of(timeout)?;
-    let semaphores = &thread.kernel().ipc.semaphores;
+    let ipc = thread.ipc();
+    let semaphores = &ipc.semaphores;
     let pid = thread.process().pid;
     let Some(wait) = semaphores.operate(id, operations, &thread.credentials(), pid)? else {
         return Ok(());

@@ -21,7 +21,8 @@ pub(crate) fn semctl(
     argument: u64,
 ) -> SysResult<i64> {
     let raw_id = id_of(id)?;
-    let all = &thread.kernel().ipc.semaphores;
+    let ipc = thread.ipc();
+    let all = &ipc.semaphores;
     let who = thread.credentials();
     match operation {
         command::IPC_INFO | command::SEM_INFO => info(thread, all, operation, argument),

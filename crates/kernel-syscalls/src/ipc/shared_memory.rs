@@ -15,13 +15,14 @@ use super::{id_of, to_i32};
 /// Finds or makes a segment.
 pub(crate) fn shmget(thread: &Rc<Thread>, key: i32, size: u64, flags: u32) -> SysResult<u32> {
     let pid = thread.process().pid;
-    thread.kernel().ipc.shared_memory.get(key, size, flags, &thread.credentials(), pid)
+    thread.ipc().shared_memory.get(key, size, flags, &thread.credentials(), pid)
 }
 
 /// Attaches a segment. The shim maps it where it was asked to, and answers with the address.
 pub(crate) fn shmat(thread: &Rc<Thread>, id: i32, address: u64, flags: u32) -> SysResult<()> {
     let id = id_of(id)?;
-    let all = &thread.kernel().ipc.shared_memory;
+    let ipc = thread.ipc();
+    let all = &ipc.shared_memory;
     let attach = all.prepare_attach(id, address, flags, &thread.credentials())?;
     thread.machine().map_file(&attach.file, attach.length)?;
     all.attached(thread.process().pid, id)
@@ -31,7 +32,7 @@ pub(crate) fn shmat(thread: &Rc<Thread>, id: i32, address: u64, flags: u32) -> S
 pub(crate) fn shmdt(thread: &Rc<Thread>, address: u64) -> SysResult<u64> {
     let maps = thread.machine().maps_text();
     let inode = inode_mapped_at(&maps, address).ok_or(Errno::EINVAL)?;
-    thread.kernel().ipc.shared_memory.detach(thread.process().pid, inode)
+    thread.ipc().shared_memory.detach(thread.process().pid, inode)
 }
 
 /// Counts anew how often a segment is attached: guests may have unmapped it.
@@ -86,7 +87,8 @@ pub(crate) fn shmctl(
     argument: u64,
 ) -> SysResult<u32> {
     let id = id_of(id)?;
-    let all = &thread.kernel().ipc.shared_memory;
+    let ipc = thread.ipc();
+    let all = &ipc.shared_memory;
     let who = thread.credentials();
     match operation {
         command::IPC_INFO => limits(thread, all, argument),

@@ -4,9 +4,9 @@
 
 use std::rc::Rc;
 
-use kernel_files::MapRequest;
+use kernel_files::{Location, MapRequest};
 use kernel_tasks::Thread;
-use linux_abi::files::OpenFlags;
+use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::memory::{MapFlags, Protection};
 use linux_abi::{Errno, Fd, Interrupted, Restart, WaitResult};
 
@@ -54,6 +54,10 @@ pub(crate) async fn mmap(
     }
     if !access.can_read() {
         return Err(Errno::EACCES.into());
+    }
+    let is_no_exec = |place: &Location| place.mount.flags().contains(MountFlags::NO_EXEC);
+    if protection.contains(Protection::EXEC) && file.location().is_some_and(is_no_exec) {
+        return Err(Errno::EPERM.into());
     }
     // A shared mapping of a file that may be written may become writable later.
     let writable = is_shared && access.can_write();

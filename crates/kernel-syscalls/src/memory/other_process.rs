@@ -81,12 +81,16 @@ fn read_ranges(memory: &dyn UserMemory, ranges: UserPtr<Range>, n: u64) -> SysRe
 /// As `ptrace` would: the same user with no more rights, or `CAP_SYS_PTRACE`.
 fn check_access(thread: &Thread, other: &Thread) -> SysResult<()> {
     let (mine, theirs) = (thread.credentials(), other.credentials());
-    if Rc::ptr_eq(thread.process(), other.process()) || mine.has(cap::SYS_PTRACE) {
+    if Rc::ptr_eq(thread.process(), other.process())
+        || theirs.user_namespace.grants(&mine, cap::SYS_PTRACE)
+    {
         return Ok(());
     }
     let same_user = [theirs.uid, theirs.euid, theirs.suid].iter().all(|&uid| uid == mine.uid)
         && [theirs.gid, theirs.egid, theirs.sgid].iter().all(|&gid| gid == mine.gid);
-    if same_user && theirs.permitted & !mine.permitted == 0 { Ok(()) } else { Err(Errno::EPERM) }
+    let no_more =
+        theirs.user_namespace == mine.user_namespace && theirs.permitted & !mine.permitted == 0;
+    if same_user && no_more { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// Moves bytes from one list of ranges to another. Stops at the first byte that cannot be moved.

@@ -14,7 +14,7 @@ use super::caller::Calling;
 /// Makes a socket.
 pub(crate) fn socket(thread: &Rc<Thread>, family: i32, kind: u32, protocol: i32) -> SysResult<Fd> {
     let (kind, flags) = split(kind)?;
-    let ops = create(&thread.kernel().network, &Calling(thread), family, kind, protocol)?;
+    let ops = create(&thread.network(), &Calling(thread), family, kind, protocol)?;
     open(thread, ops, flags)
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn socketpair(
     fds: UserPtr<[i32; 2]>,
 ) -> SysResult<()> {
     let (kind, flags) = split(kind)?;
-    let network = &thread.kernel().network;
+    let network = &thread.network();
     let (first, second) = create_pair(network, &Calling(thread), family, kind, protocol)?;
     let first = open(thread, first, flags)?;
     let second = open(thread, second, flags).inspect_err(|_| close(thread, first))?;

@@ -22,20 +22,20 @@ fn field(text: &[u8]) -> [u8; UTS_FIELD] {
 
 /// Tells what system this is.
 pub(crate) fn uname(thread: &Rc<Thread>, place: UserPtr<Utsname>) -> SysResult<()> {
-    let kernel = thread.kernel();
+    let uts = Rc::clone(&thread.namespaces().uts);
     let names = Utsname {
         system: field(b"Linux"),
-        node: field(&kernel.hostname()),
+        node: field(&uts.hostname()),
         release: field(RELEASE.as_bytes()),
         version: field(VERSION.as_bytes()),
         machine: field(b"x86_64"),
-        domain: field(&kernel.domainname()),
+        domain: field(&uts.domainname()),
     };
     place.write(&thread.memory(), &names)
 }
 
 fn read_name(thread: &Rc<Thread>, name: UserPtr<u8>, length: i32) -> SysResult<Vec<u8>> {
-    if !thread.credentials().has(cap::SYS_ADMIN) {
+    if !thread.namespaces().uts.tag.owner.grants(&thread.credentials(), cap::SYS_ADMIN) {
         return Err(Errno::EPERM);
     }
     if !(0..=MAX_NAME).contains(&length) {
@@ -48,13 +48,13 @@ fn read_name(thread: &Rc<Thread>, name: UserPtr<u8>, length: i32) -> SysResult<V
 /// Sets the host name.
 pub(crate) fn sethostname(thread: &Rc<Thread>, name: UserPtr<u8>, length: i32) -> SysResult<()> {
     let name = read_name(thread, name, length)?;
-    thread.kernel().set_hostname(name);
+    thread.namespaces().uts.set_hostname(name);
     Ok(())
 }
 
 /// Sets the NIS domain name.
 pub(crate) fn setdomainname(thread: &Rc<Thread>, name: UserPtr<u8>, length: i32) -> SysResult<()> {
     let name = read_name(thread, name, length)?;
-    thread.kernel().set_domainname(name);
+    thread.namespaces().uts.set_domainname(name);
     Ok(())
 }

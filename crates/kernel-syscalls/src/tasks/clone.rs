@@ -133,9 +133,6 @@ fn check_flags(flags: CloneFlags) -> SysResult<()> {
     {
         return Err(Errno::EINVAL);
     }
-    if flags.intersects(CloneFlags::NAMESPACES) {
-        return Err(Errno::EPERM);
-    }
     if has(CloneFlags::INTO_CGROUP) {
         return Err(Errno::EBADF);
     }
@@ -230,31 +227,4 @@ async fn wait_for_child(child: &Rc<Thread>) {
     if !process.is_dead() {
         process.left_memory().wait(PollEvents::IN).await;
     }
-}
-
-/// Stops sharing. Only what is shared by `CLONE_FILES` and `CLONE_FS` can be unshared here.
-pub(crate) fn unshare(thread: &Rc<Thread>, flags: u64) -> SysResult<()> {
-    let known = CloneFlags::NAMESPACES
-        | CloneFlags::THREAD
-        | CloneFlags::FS
-        | CloneFlags::VM
-        | CloneFlags::SIGHAND
-        | CloneFlags::FILES
-        | CloneFlags::SYSVSEM;
-    let flags = CloneFlags::from_bits(flags).filter(|&flags| known.contains(flags));
-    let flags = flags.ok_or(Errno::EINVAL)?;
-    let of_threads = CloneFlags::THREAD | CloneFlags::SIGHAND | CloneFlags::VM;
-    if flags.intersects(of_threads) && thread.process().n_threads() > 1 {
-        return Err(Errno::EINVAL);
-    }
-    if flags.intersects(CloneFlags::NAMESPACES) {
-        return Err(Errno::EPERM);
-    }
-    if flags.contains(CloneFlags::FILES) {
-        thread.unshare_files();
-    }
-    if flags.contains(CloneFlags::FS) {
-        thread.unshare_fs();
-    }
-    Ok(())
 }

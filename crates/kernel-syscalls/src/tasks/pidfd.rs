@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use kernel_core::credentials::cap;
 use kernel_core::memory::UserPtr;
 use kernel_files::OpenFile;
 use kernel_tasks::pidfd::{NamedProcess, Pidfd};
@@ -95,5 +94,4 @@ pub(crate) fn pidfd_getfd(thread: &Rc<Thread>, pidfd: Fd, target: Fd, flags: u32
 pub(super) fn may_inspect_process(thread: &Rc<Thread>, process: &Rc<Process>) -> bool {
     Rc::ptr_eq(process, thread.process())
         || process.any_thread().is_some_and(|other| thread.may_inspect(&other))
-        || thread.credentials().has(cap::SYS_PTRACE)
 }

@@ -38,7 +38,7 @@ impl Process {
         self.timers.delete_all();
         self.aio.destroy_all();
         self.signals.forget_all(&self.kernel.queued_signals);
-        self.kernel.ipc.process_ended(self.pid);
+        self.kernel.namespaces.process_ended(self.pid);
         self.status.set(Some(status));
         let times = self.cpu_times();
         self.kernel.add_cpu_times_of_ended(times);

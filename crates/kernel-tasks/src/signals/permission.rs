@@ -19,7 +19,10 @@ pub fn may_signal(sender: &Thread, target: &Process, signal: Option<Signal>) -> 
         return true;
     }
     match target.any_thread() {
-        Some(thread) => users_match(&mine, &thread.credentials()),
+        Some(thread) => {
+            let theirs = thread.credentials();
+            users_match(&mine, &theirs) || theirs.user_namespace.grants(&mine, cap::KILL)
+        }
         // A dead process, or process 1: only its real user is known.
         None => mine.euid == target.uid() || mine.uid == target.uid(),
     }

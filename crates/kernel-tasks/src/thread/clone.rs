@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use kernel_core::credentials::cap;
 use kernel_core::supervisor::{self, ProcessEvent};
+use kernel_files::FsContext;
 use linux_abi::signals::Signal;
 use linux_abi::tasks::{CloneFlags, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
 
 use super::{Thread, ThreadParts};
 use crate::machine::Start;
+use crate::namespaces::Surroundings;
 use crate::process::Flags;
 use crate::{Machine, Process};
 
@@ -52,6 +54,7 @@ impl Thread {
             Kind::Fork
         };
         self.check_task_limit()?;
+        let surroundings = self.new_surroundings(flags)?;
         self.kernel.charge_task()?;
         let ids = &self.kernel.ids;
         let id = match request.wanted_id {
@@ -66,7 +69,7 @@ impl Thread {
             Ok((id, machine?))
         });
         match made {
-            Ok((id, machine)) => Ok(self.finish_clone(kind, id, machine, request)),
+            Ok((id, machine)) => Ok(self.finish_clone(kind, id, machine, request, surroundings)),
             Err(errno) => {
                 self.kernel.uncharge_task();
                 Err(errno)
@@ -99,6 +102,7 @@ impl Thread {
         id: Pid,
         machine: Rc<dyn Machine>,
         request: &CloneRequest,
+        surroundings: Surroundings,
     ) -> Rc<Self> {
         let flags = request.flags;
         let process = match kind {
@@ -114,16 +118,21 @@ impl Thread {
             }
             Rc::new(RefCell::new(self.files().borrow().clone()))
         };
-        let fs = if flags.contains(CloneFlags::FS) { self.fs() } else { self.fs().duplicate() };
+        let fs = match surroundings.fs {
+            Some(fs) => fs,
+            None if flags.contains(CloneFlags::FS) => self.fs(),
+            None => self.fs().duplicate(),
+        };
         let parts = ThreadParts {
             machine,
-            credentials: self.credentials(),
+            credentials: surroundings.credentials,
             files,
             fs,
+            namespaces: surroundings.namespaces,
             attributes: self.attributes().for_child(),
         };
         if kind == Kind::Fork {
-            self.kernel.ipc.process_forked(self.process.pid, id);
+            self.kernel.namespaces.process_forked(self.process.pid, id);
         }
         let thread = Self::new(id, &process, parts);
         thread.publish_pending();
@@ -173,7 +182,12 @@ impl Thread {
     /// Gives the thread a root, working directory and `umask` of its own (`unshare(CLONE_FS)`).
     pub fn unshare_fs(&self) {
         let copy = self.fs().duplicate();
-        *self.fs.borrow_mut() = copy;
+        self.set_fs(copy);
+    }
+
+    /// Gives the thread another root, working directory and mounts.
+    pub fn set_fs(&self, fs: Rc<FsContext>) {
+        *self.fs.borrow_mut() = fs;
     }
 
     /// Gives the thread a descriptor table of its own (`unshare(CLONE_FILES)`).

@@ -57,7 +57,7 @@ impl Thread {
             let _ = kernel_files::descriptors::close(&file, table);
         }
 
-        self.kernel.ipc.process_executed(process.pid);
+        self.kernel.namespaces.process_executed(process.pid);
         process.timers.delete_posix();
         process.aio.destroy_all();
         process.signals.reset_caught();

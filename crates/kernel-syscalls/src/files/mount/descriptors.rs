@@ -7,15 +7,17 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use kernel_core::credentials::cap;
+use kernel_core::credentials::{Credentials, cap};
 use kernel_core::memory::{CString, UserPtr};
-use kernel_files::{FileOps, Location, Mount, MountNamespace, OpenFile};
+use kernel_core::supervisor;
+use kernel_files::mount::{attach, copy_tree, dissolve, move_tree};
+use kernel_files::{FileOps, Location, Mount, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{MountFlags, OpenFlags, at};
 use linux_abi::{Errno, Fd, SysResult};
 
 use super::super::caller::{Caller, last_link, read_path};
-use super::{attributes_of, check_kinds, copy_tree, is_known_kind, new_mount, options};
+use super::{attributes_of, check_kinds, is_known_kind, new_mount, options};
 
 const FSOPEN_CLOEXEC: u32 = 1;
 const FSMOUNT_CLOEXEC: u32 = 1;
@@ -63,7 +65,6 @@ impl FileOps for Draft {
 
 /// A mount at no place, as long as it is at none.
 struct Detached {
-    namespace: Rc<MountNamespace>,
     mount: Rc<Mount>,
     was_moved: Cell<bool>,
 }
@@ -75,23 +76,14 @@ impl FileOps for Detached {
 
     fn release(&self, _file: &OpenFile) {
         if !self.was_moved.get() {
-            take_off(&self.namespace, &self.mount);
+            dissolve(&self.mount);
         }
     }
 }
 
-/// Takes everything off a mount that nobody will find any more.
-fn take_off(namespace: &MountNamespace, mount: &Rc<Mount>) {
-    let mut pending = namespace.children(mount);
-    while let Some(child) = pending.pop() {
-        pending.extend(namespace.children(&child));
-        // It is a child, so it is at a place.
-        let _ = namespace.detach(&child);
-    }
-}
-
 fn require_admin(thread: &Thread) -> SysResult<()> {
-    if thread.credentials().has(cap::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
+    let may = thread.fs().namespace().owner.grants(&thread.credentials(), cap::SYS_ADMIN);
+    if may && !supervisor::has_rules() { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// Begins a file system.
@@ -144,8 +136,8 @@ pub(crate) fn fsconfig(
     let draft = file.ops_as::<Draft>().ok_or(Errno::EINVAL)?;
     let read = |text: UserPtr<CString>| text.read_string(&thread.memory(), MAX_OPTION);
     match command {
-        SET_FLAG => draft.set(&read(key)?, None),
-        SET_STRING => draft.set(&read(key)?, Some(&read(value)?)),
+        SET_FLAG => draft.set(&thread.credentials(), &read(key)?, None),
+        SET_STRING => draft.set(&thread.credentials(), &read(key)?, Some(&read(value)?)),
         RECONFIGURE => match &*draft.stage.borrow() {
             Stage::Mounted => Ok(()),
             _ => Err(Errno::EBUSY),
@@ -155,7 +147,7 @@ pub(crate) fn fsconfig(
 }
 
 impl Draft {
-    fn set(&self, key: &[u8], value: Option<&[u8]>) -> SysResult<()> {
+    fn set(&self, who: &Credentials, key: &[u8], value: Option<&[u8]>) -> SysResult<()> {
         if matches!(&*self.stage.borrow(), Stage::Made(_)) {
             return Err(Errno::EBUSY);
         }
@@ -169,18 +161,18 @@ impl Draft {
                 }
                 *source = Some(value.to_vec());
             }
-            _ => self.add_option(key, value)?,
+            _ => self.add_option(who, key, value)?,
         }
         Ok(())
     }
 
-    fn add_option(&self, key: &[u8], value: Option<&[u8]>) -> SysResult<()> {
+    fn add_option(&self, who: &Credentials, key: &[u8], value: Option<&[u8]>) -> SysResult<()> {
         let option = match value {
             Some(value) => [key, b"=", value].concat(),
             None => key.to_vec(),
         };
         if matches!(&*self.kind, b"tmpfs" | b"ramfs") {
-            options::Tmpfs::parse(&option)?;
+            options::Tmpfs::parse(&option, who)?;
         }
         let mut options = self.options.borrow_mut();
         if options.len() + option.len() >= MAX_OPTIONS {
@@ -224,11 +216,7 @@ pub(crate) fn fsmount(thread: &Rc<Thread>, fd: Fd, flags: u32, attributes: u32) 
 }
 
 fn add_detached(thread: &Rc<Thread>, mount: &Rc<Mount>, close_on_exec: bool) -> SysResult<Fd> {
-    let detached = Detached {
-        namespace: thread.fs().namespace(),
-        mount: Rc::clone(mount),
-        was_moved: Cell::new(false),
-    };
+    let detached = Detached { mount: Rc::clone(mount), was_moved: Cell::new(false) };
     thread.add_file(OpenFile::at(Rc::new(detached), OpenFlags::PATH, mount.top()), close_on_exec)
 }
 
@@ -260,8 +248,8 @@ pub(crate) fn open_tree(
     if !namespace.has(&top_of(&place.mount)) && !is_detached(thread, directory, &place) {
         return Err(Errno::EINVAL);
     }
-    let copy = copy_tree(&namespace, &place, flags & AT_RECURSIVE != 0)?;
-    add_detached(thread, &copy, close_on_exec).inspect_err(|_| take_off(&namespace, &copy))
+    let copy = copy_tree(&place, flags & AT_RECURSIVE != 0)?;
+    add_detached(thread, &copy, close_on_exec).inspect_err(|_| dissolve(&copy))
 }
 
 /// The mount that everything up from `mount` is on in the end.
@@ -312,7 +300,7 @@ pub(crate) fn move_mount(
         if !namespace.has(&top_of(&from.mount)) {
             return Err(Errno::EINVAL);
         }
-        return namespace.move_mount(&from.mount, &to);
+        return move_tree(&from.mount, &to);
     }
     if !is_detached(thread, from_directory, &from) {
         return Err(Errno::EINVAL);
@@ -320,7 +308,10 @@ pub(crate) fn move_mount(
     if namespace.is_beneath(&to, &from.mount) {
         return Err(Errno::ELOOP);
     }
-    namespace.mount(&from.mount, &to)?;
+    if !namespace.has(&to.mount) {
+        return Err(Errno::EINVAL);
+    }
+    attach(&from.mount, &to)?;
     if let Some(detached) = thread.file(from_directory)?.ops_as::<Detached>() {
         detached.was_moved.set(true);
     }

@@ -46,7 +46,7 @@ pub(super) fn set_securebits(thread: &Rc<Thread>, bits: u64) -> SysResult<u64> {
     let locks = old & u64::from(secbit::ALL_LOCKS);
     let changes_locked = (locks >> 1) & (old ^ bits) != 0;
     let unlocks = locks & !bits != 0;
-    if bits & !known != 0 || changes_locked || unlocks || !who.has(cap::SETPCAP) {
+    if bits & !known != 0 || changes_locked || unlocks || !who.has_own(cap::SETPCAP) {
         return Err(Errno::EPERM);
     }
     let bits = u32::try_from(bits).map_err(|_| Errno::EPERM)?;
@@ -60,7 +60,7 @@ pub(super) fn read_bounding(thread: &Rc<Thread>, capability: u64) -> SysResult<u
 }
 
 pub(super) fn drop_bounding(thread: &Rc<Thread>, capability: u64) -> SysResult<u64> {
-    if !thread.credentials().has(cap::SETPCAP) {
+    if !thread.credentials().has_own(cap::SETPCAP) {
         return Err(Errno::EPERM);
     }
     let capability = number(capability)?;
