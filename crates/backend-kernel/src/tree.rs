@@ -54,15 +54,19 @@ pub fn refusal(error: RootError) -> Refusal {
     Refusal::Path { purpose, path, errno: errno.code().into() }
 }
 
-/// Puts the one control group into `/sys`, if the guest has a `/sys`.
+/// Puts the control groups into `/sys`, if the guest has a `/sys`.
 fn mount_cgroups(context: &FsContext, sources: &Sources) {
     let nobody = Credentials::of_user(0, 0);
     let access = Access { fs: context, credentials: &nobody, caller: &() };
     let Ok(place) = lookup(&access, &context.root(), b"/sys/fs/cgroup", LastLink::Follow) else {
         return;
     };
-    let flags = MountFlags::READ_ONLY | MountFlags::NO_SUID | MountFlags::NO_DEV;
-    let mount = Mount::of(cgroup_fs(sources), b"cgroup2", flags | MountFlags::NO_EXEC);
+    let flags = MountFlags::NO_SUID | MountFlags::NO_DEV | MountFlags::NO_EXEC;
+    let flags = flags | MountFlags::RELATIVE_ATIME;
+    let mount = Mount::of(cgroup_fs(sources), b"cgroup2", flags);
+    let again =
+        Mount::new(Rc::clone(&mount.file_system), Rc::clone(&mount.root), b"cgroup2", flags);
+    context.special().register_file_system(&again);
     // Fails only if there are too many mounts, which then lack this one.
     let _ = context.namespace().mount(&mount, &place);
 }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::landlock::Domain;
 use crate::user_namespace::UserNamespace;
 
 /// A set of capabilities, one bit each, in Linux's numbering.
@@ -79,6 +80,8 @@ pub struct Credentials {
     pub securebits: u32,
     /// Where the ids have their meaning and the capabilities their reach.
     pub user_namespace: Rc<UserNamespace>,
+    /// The rules that the task has put on itself, if it has.
+    pub landlock: Option<Rc<Domain>>,
 }
 
 impl Credentials {
@@ -102,6 +105,7 @@ impl Credentials {
             ambient: 0,
             securebits: 0,
             user_namespace: UserNamespace::initial(),
+            landlock: None,
         }
     }
 

@@ -26,6 +26,7 @@ pub mod host_stream;
 pub mod hostfs;
 pub mod inode;
 pub mod inotify;
+pub mod landlock;
 pub mod lending;
 pub mod locks;
 pub mod memfd;

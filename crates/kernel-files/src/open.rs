@@ -10,6 +10,7 @@ use linux_abi::{Errno, SysResult};
 use crate::directory_file::DirectoryFile;
 use crate::fs_context::Access;
 use crate::inode::{Inode, NewKind, OpenGuard, OpenRequest};
+use crate::landlock;
 use crate::locks::{FileLocks, break_leases};
 use crate::metadata::FileKind;
 use crate::mount::Location;
@@ -167,6 +168,7 @@ fn open_at(
         return Ok(Opened::File(OpenFile::at(Rc::new(PathOnly), shown, location.clone())));
     }
     check_open(access, location, flags, fresh)?;
+    landlock::check_open(access.credentials, location, flags)?;
     let writes_file = flags.can_write() || flags.contains(OpenFlags::TRUNC);
     if by == By::Guest && fresh == Fresh::No && observed::is_stored(kind) {
         observed::check(location, if writes_file { Right::Write } else { Right::Read })?;
@@ -203,6 +205,10 @@ fn open_at(
     let file = OpenFile::at(ops, flags.as_shown(), location.clone());
     if fresh == Fresh::Yes && flags.contains(OpenFlags::CREAT) {
         file.set_created();
+    }
+    let withheld = landlock::withheld(access.credentials, location);
+    if withheld != 0 {
+        file.attachments().set(Rc::new(landlock::Withheld(withheld)));
     }
     Ok(Opened::File(file))
 }

@@ -1,59 +1,78 @@
-//! `/sys/fs/cgroup`: one group, the root, which everything is in.
+//! `cgroup2`: control groups as a file system.
+//!
+//! A folder is a group, and making one makes a group. [`directory`] has the folders, [`files`] the
+//! list of their files and what each says and takes, [`open`] what is behind an open one. The groups
+//! themselves are in [`kernel_tasks::cgroup`].
 
-use kernel_files::pseudo::Listing;
+mod directory;
+mod files;
+mod open;
+
+use std::any::Any;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use kernel_files::inode::{FileSystem, Inode};
+use kernel_files::metadata::{DeviceNumber, FileSystemUsage};
 use kernel_tasks::Kernel;
+use linux_abi::SysResult;
 
 use crate::Sources;
+use directory::GroupDirectory;
+
+const MAGIC: u64 = 0x6367_7270;
 
 /// How much memory all guest processes use.
 pub(crate) fn memory_used(kernel: &Kernel) -> u64 {
-    let resident = |process: &std::rc::Rc<kernel_tasks::Process>| {
-        process.any_thread().map_or(0, |thread| thread.machine().resident_bytes())
-    };
-    kernel.ids.processes().iter().map(resident).sum()
+    kernel.cgroups.root.memory()
 }
 
-pub(crate) fn root(sources: &Sources) -> Listing {
-    let (all, limit) = (sources.clone(), sources.clone());
-    let (threads, usage) = (sources.clone(), sources.clone());
-    let (pids, pids_max, stat) = (sources.clone(), sources.clone(), sources.clone());
-    Listing::new()
-        .constant("cgroup.controllers", "cpu memory pids\n")
-        .constant("cgroup.subtree_control", "\n")
-        .constant("cgroup.type", "domain\n")
-        .constant("cgroup.events", "populated 1\nfrozen 0\n")
-        .file("cgroup.procs", move || {
-            let lines = all.kernel.ids.processes().into_iter().filter(|process| !process.is_dead());
-            Ok(lines.map(|process| format!("{}\n", process.pid.0)).collect::<String>().into_bytes())
-        })
-        .file("cgroup.threads", move || {
-            let processes = threads.kernel.ids.processes().into_iter();
-            let lines = processes.flat_map(|process| process.threads());
-            Ok(lines.map(|thread| format!("{}\n", thread.tid().0)).collect::<String>().into_bytes())
-        })
-        .constant("cpu.max", "max 100000\n")
-        .constant("cpu.weight", "100\n")
-        .file("cpu.stat", move || {
-            let times = stat.kernel.ids.processes().into_iter().map(|process| process.cpu_times());
-            let (user, system) = times.fold((0, 0), |(user, system), times| {
-                (user + times.user / 1000, system + times.system / 1000)
-            });
-            let total = user + system;
-            let text = format!("usage_usec {total}\nuser_usec {user}\nsystem_usec {system}\n");
-            Ok(text.into_bytes())
-        })
-        .file("memory.max", move || {
-            Ok(match limit.facts.memory_limit {
-                Some(bytes) => format!("{bytes}\n").into_bytes(),
-                None => b"max\n".to_vec(),
-            })
-        })
-        .constant("memory.high", "max\n")
-        .constant("memory.swap.max", "0\n")
-        .file(
-            "memory.current",
-            move || Ok(format!("{}\n", memory_used(&usage.kernel)).into_bytes()),
-        )
-        .file("pids.current", move || Ok(format!("{}\n", pids.kernel.n_tasks()).into_bytes()))
-        .file("pids.max", move || Ok(format!("{}\n", pids_max.kernel.max_tasks()).into_bytes()))
+/// The file system of control groups. There is one, however often it is mounted.
+pub struct CgroupFs {
+    sources: Sources,
+    device: DeviceNumber,
+    root: OnceCell<Rc<GroupDirectory>>,
+}
+
+impl CgroupFs {
+    /// The file system of a kernel's groups.
+    pub fn new(sources: &Sources) -> Rc<Self> {
+        let fs = Rc::new(Self {
+            sources: sources.clone(),
+            device: kernel_files::device_numbers::allocate_device(),
+            root: OnceCell::new(),
+        });
+        let root = GroupDirectory::new(&fs, &sources.kernel.cgroups.root, 0o755, (0, 0));
+        // Set only here.
+        let _ = fs.root.set(root);
+        fs
+    }
+}
+
+impl FileSystem for CgroupFs {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn type_name(&self) -> &'static str {
+        "cgroup2"
+    }
+
+    fn device(&self) -> DeviceNumber {
+        self.device
+    }
+
+    #[expect(clippy::expect_used, reason = "`new` sets the root before anybody has the result")]
+    fn root(&self) -> Rc<dyn Inode> {
+        Rc::clone(self.root.get().expect("a file system has a root")) as Rc<dyn Inode>
+    }
+
+    fn usage(&self) -> SysResult<FileSystemUsage> {
+        Ok(FileSystemUsage { magic: MAGIC, block_size: 4096, ..Default::default() })
+    }
+
+    fn options(&self) -> String {
+        let delegates = self.sources.kernel.cgroups.delegates.get();
+        if delegates { String::from("nsdelegate") } else { String::new() }
+    }
 }

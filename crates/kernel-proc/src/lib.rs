@@ -26,6 +26,7 @@ use std::rc::Rc;
 use kernel_files::pseudo::{PseudoFs, PseudoInode, PseudoType};
 use kernel_tasks::Kernel;
 
+pub use cgroup::CgroupFs;
 pub use facts::SystemFacts;
 
 /// What the files of these file systems are made from.
@@ -41,8 +42,6 @@ const PROC: PseudoType =
     PseudoType { name: "proc", magic: 0x9fa0, knows_all_names: true, file_size: 0 };
 const SYSFS: PseudoType =
     PseudoType { name: "sysfs", magic: 0x6265_6572, knows_all_names: false, file_size: 4096 };
-const CGROUP2: PseudoType =
-    PseudoType { name: "cgroup2", magic: 0x6367_7270, knows_all_names: false, file_size: 0 };
 
 /// The file system of `/proc`.
 pub fn proc_fs(sources: &Sources) -> Rc<PseudoFs> {
@@ -57,7 +56,6 @@ pub fn sys_fs(sources: &Sources) -> Rc<PseudoFs> {
 }
 
 /// The file system of `/sys/fs/cgroup`.
-pub fn cgroup_fs(sources: &Sources) -> Rc<PseudoFs> {
-    let names = cgroup::root(sources);
-    PseudoFs::new(CGROUP2, "nsdelegate", |fs| PseudoInode::root(fs, names))
+pub fn cgroup_fs(sources: &Sources) -> Rc<CgroupFs> {
+    CgroupFs::new(sources)
 }

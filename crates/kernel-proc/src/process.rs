@@ -1,5 +1,6 @@
 //! What `/proc/<pid>` and `/proc/<pid>/task/<tid>` show.
 
+mod cgroup;
 mod descriptors;
 mod id_maps;
 mod identity;
@@ -109,6 +110,8 @@ enum Node {
     /// A text that can be written.
     Value(Reader, Writer),
     Memory,
+    /// The control group.
+    Cgroup,
     /// A list of mounts.
     Mounts(mounts::Show),
     /// What ids mean.
@@ -142,7 +145,7 @@ const ENTRIES: &[Entry] = &[
     process_entry("task", 0o555, Node::Tasks),
     entry("attr", 0o555, Node::Attributes),
     entry("auxv", 0o400, Node::Text(identity::auxv)),
-    entry("cgroup", 0o444, Node::Text(|_| Ok(b"0::/\n".to_vec()))),
+    entry("cgroup", 0o444, Node::Cgroup),
     entry("cmdline", 0o444, Node::Text(identity::command_line)),
     entry("comm", 0o644, Node::Value(identity::name, identity::set_name)),
     process_entry(
@@ -259,9 +262,12 @@ impl Names for Directory {
 impl Node {
     fn kind(&self) -> FileKind {
         match self {
-            Self::Text(_) | Self::Value(..) | Self::Memory | Self::Mounts(_) | Self::IdMap(_) => {
-                FileKind::Regular
-            }
+            Self::Text(_)
+            | Self::Value(..)
+            | Self::Memory
+            | Self::Cgroup
+            | Self::Mounts(_)
+            | Self::IdMap(_) => FileKind::Regular,
             Self::Place(_) => FileKind::Symlink,
             _ => FileKind::Directory,
         }
@@ -276,6 +282,7 @@ fn make_node(parent: &PseudoInode, entry: &Entry, context: &Context) -> Rc<Pseud
         Node::Value(read, write) => {
             parent.file_in(name, mode, Text { context, read, write: Some(write) })
         }
+        Node::Cgroup => parent.file_in(name, mode, cgroup::CgroupFile { context }),
         Node::Mounts(show) => parent.file_in(name, mode, mounts::MountsFile { context, show }),
         Node::IdMap(which) => parent.file_in(name, mode, id_maps::IdMapFile { context, which }),
         Node::Memory => parent.file_in(name, mode, memory_file::Memory { context }),

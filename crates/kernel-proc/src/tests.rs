@@ -6,7 +6,7 @@ use kernel_core::io::{SliceSource, VecSink};
 use kernel_files::directory_file::DirectoryFile;
 use kernel_files::open::{OpenHow, open};
 use kernel_files::walk::{LastLink, lookup};
-use kernel_files::{Access, FsContext, Mount, OpenFile};
+use kernel_files::{Access, FileSystem, FsContext, Mount, OpenFile};
 use kernel_tasks::kernel::RELEASE;
 use kernel_tasks::process::Program;
 use kernel_tasks::testing::{first_thread_of, fork, spawn_thread};
@@ -22,7 +22,7 @@ fn sources(kernel: &Rc<Kernel>) -> Sources {
 }
 
 /// A thread whose whole tree is `fs`.
-fn guest_in(make: fn(&Sources) -> Rc<PseudoFs>) -> Rc<Thread> {
+fn guest_in<F: FileSystem>(make: fn(&Sources) -> Rc<F>) -> Rc<Thread> {
     let thread = first_thread_of(0);
     let mount = Mount::of(make(&sources(thread.kernel())), b"none", MountFlags::empty());
     let fs: Rc<FsContext> = thread.fs();

@@ -1,8 +1,9 @@
 //! What sockets of all families have.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use kernel_core::landlock::Domain;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::sockets::shut;
 use linux_abi::{Errno, SysResult};
@@ -60,6 +61,8 @@ pub struct Common {
     pub options: Options,
     /// User and group of whoever made it.
     pub owner: Cell<(u32, u32)>,
+    /// The Landlock domain of whoever made it.
+    pub landlock: RefCell<Option<Rc<Domain>>>,
     error: Cell<Option<Errno>>,
     shutdown: Cell<Shutdown>,
 }
@@ -76,6 +79,7 @@ impl Common {
             queue: WaitQueue::new(),
             options: Options::default(),
             owner: Cell::new((0, 0)),
+            landlock: RefCell::default(),
             error: Cell::new(None),
             shutdown: Cell::default(),
         }

@@ -48,6 +48,7 @@ pub fn create(
 fn set_owner(socket: &dyn SocketOps, caller: &dyn Caller) {
     let credentials = caller.credentials();
     socket.common().owner.set((credentials.fsuid, credentials.fsgid));
+    *socket.common().landlock.borrow_mut() = credentials.landlock.clone();
 }
 
 fn create_any(

@@ -11,6 +11,7 @@ mod flock;
 mod getdents;
 mod inotify;
 mod ioctl;
+mod landlock;
 mod lend;
 mod memfd;
 mod mount;
@@ -40,6 +41,7 @@ pub(crate) use flock::flock;
 pub(crate) use getdents::{getdents, getdents64};
 pub(crate) use inotify::{inotify_add_watch, inotify_init, inotify_init1, inotify_rm_watch};
 pub(crate) use ioctl::ioctl;
+pub(crate) use landlock::{landlock_add_rule, landlock_create_ruleset, landlock_restrict_self};
 pub(crate) use memfd::memfd_create;
 pub(crate) use mount::{
     fsconfig, fsmount, fsopen, mount, move_mount, open_tree, pivot_root, umount2,

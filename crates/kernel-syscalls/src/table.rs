@@ -130,7 +130,7 @@ syscalls! {
     socketpair               [ 53] (int("domain"), hex("type"), int("protocol"), out("sv", 8)) Full(sockets::socketpair);
     setsockopt               [ 54] (fd("sockfd"), int("level"), int("optname"), in_by("optval", 4), size("optlen")) Partial(sockets::setsockopt, "SO_ATTACH_FILTER is refused (EPERM), TCP_ULP is unknown (ENOENT), lists of multicast sources and netfilter options too (ENOPROTOOPT); options about packets (TTL, TOS, pacing, congestion) are kept without effect; of a socket whose peer is outside only SO_LINGER reaches the host");
     getsockopt               [ 55] (fd("sockfd"), int("level"), int("optname"), address("optval"), in_out("optlen", 4)) Partial(sockets::getsockopt, "TCP_INFO has states and sizes, no timing; options that setsockopt does not know are unknown here too (ENOPROTOOPT)");
-    clone                    [ 56] (hex("flags"), address("stack"), address("parent_tid"), address("child_tid"), address("tls")) Partial(wait tasks::clone, "pid, cgroup and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL); CLONE_PTRACE is ignored");
+    clone                    [ 56] (hex("flags"), address("stack"), address("parent_tid"), address("child_tid"), address("tls")) Partial(wait tasks::clone, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL); CLONE_PTRACE is ignored");
     fork                     [ 57] () Full(wait tasks::fork);
     vfork                    [ 58] () Full(wait tasks::vfork);
     execve                   [ 59] (path("pathname"), address("argv"), address("envp")) Partial(tasks::execve, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
@@ -346,7 +346,7 @@ syscalls! {
     faccessat                [269] (dirfd("dirfd"), path("pathname"), int("mode")) Full(files::faccessat);
     pselect6                 [270] (int("nfds"), in_out("readfds", 128), in_out("writefds", 128), in_out("exceptfds", 128), in_out("timeout", 16), in_("sigmask", 16)) Full(wait events::pselect6);
     ppoll                    [271] (in_out("fds", 64), size("nfds"), in_out("tmo_p", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::ppoll);
-    unshare                  [272] (hex("flags")) Partial(tasks::unshare, "user, mount, UTS, IPC and network namespaces; pid, cgroup and time namespaces are refused (EPERM)");
+    unshare                  [272] (hex("flags")) Partial(tasks::unshare, "user, mount, UTS, IPC, network and cgroup namespaces; pid and time namespaces are refused (EPERM)");
     set_robust_list          [273] (address("head"), size("len")) Shim("the shim walks the list when the thread ends by itself; not when it is killed");
     get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Partial(tasks::get_robust_list, "the shim answers for its own thread; the lists of other threads are refused (EPERM)");
     splice                   [275] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(wait files::splice);
@@ -382,7 +382,7 @@ syscalls! {
     clock_adjtime            [305] (int("clockid"), in_out("buf", 208)) Partial(time::clock_adjtime, "tells of a clock that nobody adjusts; adjusting is refused (EPERM)");
     syncfs                   [306] (fd("fd")) Full(files::syncfs);
     sendmmsg                 [307] (fd("sockfd"), address("msgvec"), size("vlen"), hex("flags")) Full(wait sockets::sendmmsg);
-    setns                    [308] (fd("fd"), hex("nstype")) Partial(tasks::setns, "of pid, cgroup and time namespaces there is one each");
+    setns                    [308] (fd("fd"), hex("nstype")) Partial(tasks::setns, "of pid and time namespaces there is one each");
     getcpu                   [309] (out("cpu", 4), out("node", 4)) Stub(system::getcpu, "the vDSO answers it; the call names the first processor");
     process_vm_readv         [310] (int("pid"), address("local"), size("liovcnt"), address("remote"), size("riovcnt"), hex("flags")) Full(memory::process_vm_readv);
     process_vm_writev        [311] (int("pid"), address("local"), size("liovcnt"), address("remote"), size("riovcnt"), hex("flags")) Full(memory::process_vm_writev);
@@ -421,7 +421,7 @@ syscalls! {
     fsmount                  [432] (fd("fs_fd"), hex("flags"), hex("attr_flags")) Full(files::fsmount);
     fspick                   [433] () Missing;
     pidfd_open               [434] (int("pid"), hex("flags")) Partial(tasks::pidfd_open, "PIDFD_THREAD is refused (EINVAL)");
-    clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid, cgroup and time namespaces are refused (EPERM), cgroups are not there; CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");
+    clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");
     close_range              [436] (fd("first"), fd("last"), hex("flags")) Full(files::close_range);
     openat2                  [437] (dirfd("dirfd"), path("pathname"), in_by("how", 3), size("size")) Full(wait files::openat2);
     pidfd_getfd              [438] (fd("pidfd"), fd("targetfd"), hex("flags")) Full(tasks::pidfd_getfd);
@@ -430,9 +430,9 @@ syscalls! {
     epoll_pwait2             [441] (fd("epfd"), out("events", 768), int("maxevents"), in_("timeout", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait2);
     mount_setattr            [442] () Missing;
     quotactl_fd              [443] (fd("fd"), int("op"), int("id"), address("addr")) Refused(ENOSYS, "as a kernel without quotas; sizes are limited per file system");
-    landlock_create_ruleset  [444] (address("attr"), size("size"), hex("flags")) Refused(ENOSYS, "as Linux without Landlock; the sandbox is the boundary");
-    landlock_add_rule        [445] (fd("ruleset_fd"), int("rule_type"), address("rule_attr"), hex("flags")) Refused(ENOSYS, "as Linux without Landlock; the sandbox is the boundary");
-    landlock_restrict_self   [446] (fd("ruleset_fd"), hex("flags")) Refused(ENOSYS, "as Linux without Landlock; the sandbox is the boundary");
+    landlock_create_ruleset  [444] (address("attr"), size("size"), hex("flags")) Full(files::landlock_create_ruleset);
+    landlock_add_rule        [445] (fd("ruleset_fd"), int("rule_type"), address("rule_attr"), hex("flags")) Full(files::landlock_add_rule);
+    landlock_restrict_self   [446] (fd("ruleset_fd"), hex("flags")) Partial(files::landlock_restrict_self, "version 6 of the interface; the flags about the log are refused (EINVAL)");
     memfd_secret             [447] () Refused(ENOSYS, "as on a host without it");
     process_mrelease         [448] () Refused(ENOSYS, "memory is freed by the host at once");
     futex_waitv              [449] () Refused(ENOSYS, "the host's, which the shim does not pass on; programs use futex then");

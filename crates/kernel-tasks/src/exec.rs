@@ -5,6 +5,7 @@ use std::rc::Rc;
 use kernel_core::credentials::Credentials;
 use kernel_core::io::VecSink;
 use kernel_core::supervisor::{self, ProcessEvent, Right};
+use kernel_files::landlock;
 use kernel_files::open::{Fresh, open_location};
 use kernel_files::permission::{self, Want};
 use kernel_files::text_busy::InUse;
@@ -164,6 +165,7 @@ impl<'a> Finder<'a> {
             return Err(Errno::EACCES);
         }
         permission::check(&**inode, &self.credentials, Want::EXECUTE)?;
+        landlock::check(&self.credentials, &location, kernel_core::landlock::fs::EXECUTE)?;
         let kernel = Credentials::of_user(0, 0);
         open_location(&self.access(&kernel), &location, OpenFlags::empty(), Fresh::No)?.into_file()
     }

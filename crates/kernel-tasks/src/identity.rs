@@ -246,6 +246,11 @@ impl Thread {
     /// Whether this thread may look inside another process or change it.
     pub fn may_inspect(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.credentials(), other.credentials());
+        if let Some(domain) = &mine.landlock
+            && !domain.may_inspect(theirs.landlock.as_deref())
+        {
+            return false;
+        }
         if theirs.user_namespace.grants(&mine, cap::SYS_PTRACE) {
             return true;
         }

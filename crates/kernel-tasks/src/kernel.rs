@@ -17,6 +17,7 @@ use linux_abi::sockets::Ucred;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
 
+use crate::cgroup::{Cgroup, Cgroups};
 use crate::ids::IdTable;
 use crate::limits::Limits;
 use crate::mapped_paths::MappedPaths;
@@ -65,6 +66,8 @@ pub struct Kernel {
     pub mapped_paths: MappedPaths,
     /// Who waits for futexes that the host cannot serve.
     pub futexes: Rc<Futexes>,
+    /// The control groups.
+    pub cgroups: Cgroups,
     /// What is kept of all namespaces.
     pub namespaces: NamespaceRegistry,
     /// When the sandbox started.
@@ -95,7 +98,9 @@ impl Kernel {
         let timers = Timers::new();
         let network = Network::new(timers.clone(), identify);
         let namespaces = NamespaceRegistry::default();
-        let first_namespaces = Rc::new(namespaces.initial(options.hostname, &network)?);
+        let cgroups = Cgroups { root: Cgroup::root(), delegates: Cell::new(true) };
+        let first_namespaces =
+            Rc::new(namespaces.initial(options.hostname, &network, &cgroups.root)?);
         let kernel = Rc::new_cyclic(|kernel| Self {
             terminals: Terminals::new(
                 Rc::new(TerminalJobs { kernel: kernel.clone() }),
@@ -107,6 +112,7 @@ impl Kernel {
             host_events,
             ids: IdTable::default(),
             futexes: Rc::default(),
+            cgroups,
             namespaces,
             first_namespaces,
             started: timers::now(),
@@ -145,7 +151,14 @@ impl Kernel {
         let init = self.init()?;
         let pid = self.ids.allocate()?;
         let group = ProcessGroup::new(pid, init.session(), &self.ids);
-        let process = Process::new(pid, self, group, Limits::new(self.max_tasks));
+        let process = Process::new(
+            pid,
+            self,
+            group,
+            Limits::new(self.max_tasks),
+            Rc::clone(&self.cgroups.root),
+        );
+        self.cgroups.root.charge_thread()?;
         process.set_parent(&init);
         if let Some(supervisor) = supervisor::get() {
             supervisor.process(pid, ProcessEvent::Started(init.pid));
@@ -167,7 +180,13 @@ impl Kernel {
         let pid = self.ids.allocate()?;
         let session = Session::new(pid, &self.ids);
         let group = ProcessGroup::new(pid, session, &self.ids);
-        Ok(Process::new(pid, self, group, Limits::new(self.max_tasks)))
+        Ok(Process::new(
+            pid,
+            self,
+            group,
+            Limits::new(self.max_tasks),
+            Rc::clone(&self.cgroups.root),
+        ))
     }
 
     /// Process 1.

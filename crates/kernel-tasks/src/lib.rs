@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cgroup;
 mod clock_timer;
 pub mod clocks;
 pub mod exec;

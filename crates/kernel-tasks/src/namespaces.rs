@@ -15,6 +15,7 @@ use kernel_sockets::Network;
 use linux_abi::tasks::CloneFlags;
 use linux_abi::{Errno, Pid, SysResult};
 
+use crate::cgroup::Cgroup;
 use crate::{Kernel, Thread};
 
 mod file;
@@ -109,6 +110,14 @@ pub struct NetNamespace {
     pub network: Rc<Network>,
 }
 
+/// Which control group is seen as the root.
+pub struct CgroupNamespace {
+    /// Its number and owner.
+    pub tag: Tag,
+    /// The root.
+    pub root: Rc<Cgroup>,
+}
+
 /// The namespaces of a thread. Shared and never changed in place.
 #[derive(Clone)]
 pub struct Namespaces {
@@ -118,6 +127,8 @@ pub struct Namespaces {
     pub ipc: Rc<IpcNamespace>,
     /// The network.
     pub net: Rc<NetNamespace>,
+    /// Where control groups begin.
+    pub cgroup: Rc<CgroupNamespace>,
 }
 
 /// What the kernel keeps of all namespaces.
@@ -126,12 +137,14 @@ pub struct NamespaceRegistry {
     uts: Counter,
     ipc: Counter,
     net: Counter,
+    cgroup: Counter,
     /// Each is told when processes fork, execute and end.
     all_ipc: RefCell<Vec<Weak<Ipc>>>,
 }
 
 /// The numbers of the first namespaces, as on Linux.
 mod first {
+    pub(super) const CGROUP: u64 = 4_026_531_835;
     pub(super) const UTS: u64 = 4_026_531_838;
     pub(super) const IPC: u64 = 4_026_531_839;
     pub(super) const NET: u64 = 4_026_531_840;
@@ -143,6 +156,7 @@ impl NamespaceRegistry {
         &self,
         hostname: Vec<u8>,
         network: &Rc<Network>,
+        cgroups: &Rc<Cgroup>,
     ) -> SysResult<Namespaces> {
         let owner = UserNamespace::initial();
         let ipc = Rc::<Ipc>::default();
@@ -159,6 +173,10 @@ impl NamespaceRegistry {
             net: Rc::new(NetNamespace {
                 tag: self.net.tag(first::NET, &owner)?,
                 network: Rc::clone(network),
+            }),
+            cgroup: Rc::new(CgroupNamespace {
+                tag: self.cgroup.tag(first::CGROUP, &owner)?,
+                root: Rc::clone(cgroups),
             }),
         })
     }
@@ -219,8 +237,7 @@ pub(crate) struct Surroundings {
 }
 
 /// The kinds that this kernel does not have more than one of.
-const REFUSED: CloneFlags =
-    CloneFlags::NEWPID.union(CloneFlags::NEWTIME).union(CloneFlags::NEWCGROUP);
+const REFUSED: CloneFlags = CloneFlags::NEWPID.union(CloneFlags::NEWTIME);
 
 impl Thread {
     /// Its namespaces.
@@ -276,6 +293,10 @@ impl Thread {
         }
         if flags.contains(CloneFlags::NEWNET) {
             new.net = Rc::new(registry.new_net(&new.net.network, owner)?);
+        }
+        if flags.contains(CloneFlags::NEWCGROUP) {
+            let tag = registry.cgroup.tag(new_number(), owner)?;
+            new.cgroup = Rc::new(CgroupNamespace { tag, root: self.process().cgroup() });
         }
         if flags.contains(CloneFlags::NEWNS) {
             let fs = self.fs().duplicate();

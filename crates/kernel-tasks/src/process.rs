@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use kernel_core::timers::{self, Instant};
-use kernel_core::wait::WaitQueue;
+use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_events::aio::AioContexts;
 use kernel_files::Location;
 use kernel_files::text_busy::InUse;
@@ -13,6 +13,7 @@ use linux_abi::signals::Signal;
 use linux_abi::tasks::{ExitStatus, Rlimit, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
 
+use crate::cgroup::Cgroup;
 use crate::limits::Limits;
 use crate::process_timers::ProcessTimers;
 use crate::signals::ProcessSignals;
@@ -87,6 +88,10 @@ pub struct Process {
     exiting: Cell<bool>,
     usage: RefCell<usage::Kept>,
     flags: Cell<Flags>,
+    /// The control group that it is in, also after its end.
+    pub(crate) cgroup: RefCell<Rc<Cgroup>>,
+    /// Processor time that it had used when it came there.
+    pub(crate) times_before_cgroup: Cell<(u64, u64)>,
     /// Woken when a child changes state.
     child_events: WaitQueue,
     /// Woken when this process ends.
@@ -115,6 +120,8 @@ bitflags::bitflags! {
         const LEFT_TERMINAL = 64;
         /// It runs in the memory, and on the time, of its parent (`vfork`).
         const IN_PARENTS_MEMORY = 128;
+        /// Its control group is frozen.
+        const FROZEN = 256;
     }
 }
 
@@ -132,6 +139,7 @@ impl Process {
         kernel: &Rc<Kernel>,
         group: Rc<ProcessGroup>,
         limits: Limits,
+        cgroup: Rc<Cgroup>,
     ) -> Rc<Self> {
         let process = Rc::new(Self {
             pid,
@@ -156,12 +164,15 @@ impl Process {
             exiting: Cell::default(),
             usage: RefCell::default(),
             flags: Cell::new(Flags::DUMPABLE),
+            cgroup: RefCell::new(cgroup),
+            times_before_cgroup: Cell::default(),
             child_events: WaitQueue::new(),
             ended: WaitQueue::new(),
             left_memory: WaitQueue::new(),
         });
         group.add(&process);
         kernel.ids.name_process(pid, &process);
+        process.cgroup().enter(&process);
         process
     }
 
@@ -330,6 +341,28 @@ impl Process {
     /// Whether job control has stopped it.
     pub fn is_stopped(&self) -> bool {
         self.signals.stop.get().is_some()
+    }
+
+    /// Whether its threads shall wait: job control has stopped it, or its group is frozen.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_stopped() || self.has_flag(Flags::FROZEN)
+    }
+
+    /// Holds all its threads, as its control group wants, or lets them go on.
+    pub(crate) fn set_frozen(self: &Rc<Self>, frozen: bool) {
+        if self.has_flag(Flags::FROZEN) == frozen {
+            return;
+        }
+        self.set_flag(Flags::FROZEN, frozen);
+        for thread in self.threads() {
+            thread.publish_pending();
+            if frozen {
+                thread.machine().kick();
+            }
+        }
+        if !frozen {
+            self.signals.continued.wake(PollEvents::IN);
+        }
     }
 
     /// Woken when a child changes state.

@@ -192,7 +192,8 @@ pub fn spawn_thread(parent: &Rc<Thread>) -> Rc<Thread> {
 
 fn clone(parent: &Rc<Thread>, flags: CloneFlags) -> Rc<Thread> {
     let exit_signal = (!flags.contains(CloneFlags::THREAD)).then_some(Signal::SIGCHLD);
-    let request = CloneRequest { flags, exit_signal, wanted_id: None, start: Start::default() };
+    let request =
+        CloneRequest { flags, exit_signal, wanted_id: None, start: Start::default(), cgroup: None };
     parent.clone_with(&request).unwrap()
 }
 

@@ -244,7 +244,7 @@ impl Thread {
     /// Tells the shim what waits. A stop counts as `SIGSTOP`, which no mask hides.
     pub(crate) fn publish_pending(&self) {
         let mut pending = self.pending_signals();
-        if self.process.is_stopped() {
+        if self.process.is_held() {
             pending = pending.with(Signal::SIGSTOP);
         }
         self.machine().set_pending_signals(pending.0);
@@ -269,7 +269,7 @@ impl Thread {
     /// Whether a signal is ready to be delivered to this thread, or it shall stop.
     pub fn has_signal(&self) -> bool {
         let pending = self.pending_signals();
-        !pending.is_empty() && !pending.without(self.mask()).is_empty() || self.process.is_stopped()
+        !pending.is_empty() && !pending.without(self.mask()).is_empty() || self.process.is_held()
     }
 
     /// Leaves behind how an interrupted call goes on. The call then ends with

@@ -10,6 +10,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::acl::AclKind;
 use crate::inode::Inode;
+use crate::landlock;
 use crate::metadata::{AttributeChange, FileKind, Ownership, timestamp};
 use crate::mount::Location;
 use crate::notify::{self, Event};
@@ -168,6 +169,7 @@ pub fn check_truncate(location: &Location, credentials: &Credentials) -> SysResu
     }
     location.check_writable()?;
     permission::check(&**inode, credentials, Want::WRITE)?;
+    landlock::check(credentials, location, kernel_core::landlock::fs::TRUNCATE)?;
     observed::check(location, Right::Write)
 }
 

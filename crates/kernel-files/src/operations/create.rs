@@ -10,6 +10,7 @@ use linux_abi::{Errno, SysResult};
 use super::acl::InheritedAcls;
 use crate::fs_context::Access;
 use crate::inode::{Inode, NewInode, NewKind};
+use crate::landlock;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::notify::{self, Event};
@@ -54,6 +55,7 @@ pub fn create_in(
 ) -> SysResult<Location> {
     parent.check_writable()?;
     check_may_create(access, parent)?;
+    landlock::check(access.credentials, parent, landlock::right_to_make(&kind))?;
     observed::check_name(parent, name)?;
     let inode = parent.inode()?;
     let (new, acls) = new_inode(access, &**inode, kind, bits)?;
@@ -142,6 +144,18 @@ pub fn link(
     }
     if metadata.n_links >= LINK_MAX {
         return Err(Errno::EMLINK);
+    }
+    if let Some(from) = target.dentry.parent() {
+        let from = Location { mount: Rc::clone(&target.mount), dentry: from };
+        let refer = landlock::Refer {
+            from: &from,
+            to: &found.parent,
+            kind: metadata.kind(),
+            moves: false,
+            replaces: None,
+            exchanges: false,
+        };
+        refer.check(access.credentials)?;
     }
     observed::check(target, Right::Write)?;
     observed::check_name(&found.parent, found.new_name()?)?;

@@ -7,6 +7,7 @@ use linux_abi::files::ResolveFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::fs_context::Access;
+use crate::landlock;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::notify::{self, Event};
@@ -29,6 +30,8 @@ pub fn unlink(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<(
         return Err(Errno::EISDIR);
     }
     check_not_mounted(&found.parent, target)?;
+    let right = landlock::right_to_remove(target.inode()?.kind());
+    landlock::check(access.credentials, &found.parent, right)?;
     observed::check_name(&found.parent, name)?;
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.unlink(name)?;
     target.dentry.unlinked();
@@ -52,6 +55,8 @@ pub fn rmdir(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()
         return Err(Errno::ENOTDIR);
     }
     check_not_mounted(&found.parent, target)?;
+    let right = landlock::right_to_remove(target.inode()?.kind());
+    landlock::check(access.credentials, &found.parent, right)?;
     observed::check_name(&found.parent, name)?;
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.rmdir(name)?;
     target.dentry.unlinked();

@@ -10,6 +10,7 @@ use super::remove::{check_may_remove, check_not_mounted};
 use crate::dentry::Dentry;
 use crate::fs_context::Access;
 use crate::inode::{Inode, RenameMode};
+use crate::landlock;
 use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::notify::{self, Event};
@@ -59,6 +60,19 @@ pub fn rename(
         return Ok(());
     }
     check_permissions(access, &old, &new, moved, flags)?;
+    let replaces = match target {
+        Some(target) => Some(target.inode()?.kind()),
+        None => None,
+    };
+    let refer = landlock::Refer {
+        from: &old.parent,
+        to: &new.parent,
+        kind: moved.inode()?.kind(),
+        moves: true,
+        replaces,
+        exchanges: flags.contains(RenameFlags::EXCHANGE),
+    };
+    refer.check(access.credentials)?;
     observed::check_name(&old.parent, old_name)?;
     observed::check_name(&new.parent, new_name)?;
     let mode = if flags.contains(RenameFlags::EXCHANGE) {

@@ -6,6 +6,8 @@ use kernel_core::wait::WaitQueue;
 use kernel_files::inode::OpenRequest;
 use kernel_files::pseudo::TextFile;
 use kernel_files::{Location, Mount, MountNamespace};
+use kernel_tasks::Thread;
+use kernel_tasks::cgroup::Cgroup;
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
 
@@ -18,6 +20,8 @@ const ABOVE_ALL: u64 = 1;
 pub(super) struct View {
     namespace: Rc<MountNamespace>,
     root: Location,
+    /// Where control groups begin for the reader.
+    cgroup_root: Option<Rc<Cgroup>>,
 }
 
 /// Makes one of the texts.
@@ -32,7 +36,7 @@ pub(super) struct MountsFile {
 impl MountsFile {
     fn view(&self) -> SysResult<View> {
         let fs = self.context.subject.thread().map_err(|_| Errno::EINVAL)?.fs();
-        Ok(View { namespace: fs.namespace(), root: fs.root() })
+        Ok(View { namespace: fs.namespace(), root: fs.root(), cgroup_root: None })
     }
 }
 
@@ -42,8 +46,11 @@ impl TextFile for MountsFile {
     }
 
     /// Whoever has it open goes on seeing the mounts of that time's namespace.
-    fn bind(&self, _request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
-        Ok(Some(Rc::new(OpenMounts { view: self.view()?, show: self.show })))
+    fn bind(&self, request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
+        let reader = Thread::of_caller(request.caller).ok();
+        let cgroup_root = reader.map(|thread| Rc::clone(&thread.namespaces().cgroup.root));
+        let view = View { cgroup_root, ..self.view()? };
+        Ok(Some(Rc::new(OpenMounts { view, show: self.show })))
     }
 }
 
@@ -139,7 +146,7 @@ pub(super) fn mountinfo(view: &View) -> SysResult<Vec<u8>> {
             mount.id,
             device.major,
             device.minor,
-            escape(&root_in_file_system(&mount)),
+            escape(&shown_root(&mount, view)),
             escape(&path),
             flags(&mount),
             propagation(&mount, &view.root),
@@ -170,6 +177,16 @@ fn propagation(mount: &Mount, root: &Location) -> String {
         shown.push_str(" unbindable");
     }
     shown
+}
+
+/// Which directory of the file system is mounted, as the reader counts: control groups begin where
+/// its namespace says.
+fn shown_root(mount: &Rc<Mount>, view: &View) -> Vec<u8> {
+    let group = mount.root.inode().ok().and_then(|inode| inode.attachments().get::<Cgroup>());
+    match (group, &view.cgroup_root) {
+        (Some(group), Some(root)) => group.path_from(root),
+        _ => root_in_file_system(mount),
+    }
 }
 
 /// Which directory of the file system is mounted: `/`, or another one for a bind mount.

@@ -33,7 +33,7 @@ const NAMES: [&str; 10] = [
 fn namespace(thread: &Thread, name: &str) -> Option<NamespaceRef> {
     let all = thread.namespaces();
     Some(match name {
-        "cgroup" => NamespaceRef::Only(CloneFlags::NEWCGROUP, "cgroup", 4_026_531_835),
+        "cgroup" => NamespaceRef::Cgroup(Rc::clone(&all.cgroup)),
         "ipc" => NamespaceRef::Ipc(Rc::clone(&all.ipc)),
         "mnt" => NamespaceRef::Mount(thread.fs().namespace()),
         "net" => NamespaceRef::Net(Rc::clone(&all.net)),

@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
+use kernel_core::landlock::net as landlock;
 use kernel_core::wait::PollEvents;
 use kernel_files::Ioctl;
 use linux_abi::sockets::inet::ipproto;
@@ -211,6 +212,9 @@ impl SocketOps for TcpSocket {
         }
         if self.state.get() != State::Closed {
             return Err(Errno::EINVAL);
+        }
+        if let Some(domain) = &caller.credentials().landlock {
+            domain.check_port(local.port(), landlock::BIND_TCP)?;
         }
         self.identity.bind(&self.common, &self.common.network.tcp_ports, caller, local)?;
         self.is_bound.set(true);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
+use kernel_core::landlock::scope;
 use kernel_core::wait::PollEvents;
 use kernel_files::Location;
 use linux_abi::sockets::{SOMAXCONN, af, sock};
@@ -87,7 +88,18 @@ impl UnixSocket {
 
     pub(super) fn find(&self, caller: &dyn Caller, name: &UnixName) -> SysResult<Rc<Self>> {
         let found = match name {
-            UnixName::Abstract(name) => self.common().network.abstract_names.find(name),
+            UnixName::Abstract(name) => {
+                let found = self.common().network.abstract_names.find(name);
+                if let (Some(found), Some(domain)) = (&found, &caller.credentials().landlock)
+                    && !domain.may_reach(
+                        found.common().landlock.borrow().as_deref(),
+                        scope::ABSTRACT_UNIX_SOCKET,
+                    )
+                {
+                    return Err(Errno::EPERM);
+                }
+                found
+            }
             UnixName::Path(path) => bound_at(&caller.find_socket_node(path)?)?,
         };
         let found = found.filter(|found| found.state.get() != State::Released);

@@ -27,6 +27,10 @@ impl<'a> Caller<'a> {
         Self { thread, fs: thread.fs(), credentials: thread.credentials() }
     }
 
+    pub(super) fn thread(&self) -> &Thread {
+        self.thread
+    }
+
     pub(super) fn access(&self) -> Access<'_> {
         Access { fs: &self.fs, credentials: &self.credentials, caller: self.thread }
     }

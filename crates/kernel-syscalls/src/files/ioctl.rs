@@ -4,7 +4,9 @@
 
 use std::rc::Rc;
 
+use kernel_core::landlock::fs as landlock;
 use kernel_core::memory::UserPtr;
+use kernel_files::landlock::Withheld;
 use kernel_files::{FileKind, Intent, Ioctl, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{OpenFlags, fcntl as fcntl_command, ioctl as request};
@@ -65,11 +67,20 @@ pub(crate) async fn ioctl(
             Err(Errno::EOPNOTSUPP.into())
         }
         _ => {
+            check_landlock(&file)?;
             file.ops().admit(&file, &*thread, Intent::Control(command))?;
             let ioctl = Ioctl { command, argument, memory: &memory, caller: &*thread };
             Ok(file.ops().ioctl(&file, &ioctl)?)
         }
     }
+}
+
+/// `EACCES` if Landlock withheld the requests of devices when this one was opened.
+fn check_landlock(file: &OpenFile) -> SysResult<()> {
+    let is_device =
+        is_kind(file, FileKind::CharacterDevice) || is_kind(file, FileKind::BlockDevice);
+    let withheld = file.attachments().get::<Withheld>().map_or(0, |withheld| withheld.0);
+    if is_device && withheld & landlock::IOCTL_DEV != 0 { Err(Errno::EACCES) } else { Ok(()) }
 }
 
 fn is_socket(file: &OpenFile) -> SysResult<bool> {

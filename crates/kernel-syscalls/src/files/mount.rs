@@ -1,5 +1,6 @@
 //! `mount(2)`, `umount2(2)`, `pivot_root(2)`.
 
+mod cgroup;
 mod descriptors;
 mod options;
 mod overlay;
@@ -244,8 +245,9 @@ fn new_mount(
             let options = options::Tmpfs::parse(data, &caller.credentials)?;
             Ok(Mount::of(options.make() as Rc<dyn FileSystem>, source, flags))
         }
+        b"cgroup2" => cgroup::make(caller, source, data, flags),
         // The kernel has one of each; mounting it again shows the same.
-        b"proc" | b"sysfs" | b"devpts" | b"mqueue" | b"cgroup2" => {
+        b"proc" | b"sysfs" | b"devpts" | b"mqueue" => {
             let name = std::str::from_utf8(kind).map_err(|_| Errno::ENODEV)?;
             caller.fs.special().mount_again(name, source, flags).ok_or(Errno::ENODEV)
         }
@@ -259,7 +261,9 @@ fn new_mount(
 /// path that was mounted elsewhere would get around them.
 fn check_may_mount(caller: &Caller<'_>) -> SysResult<()> {
     let owner = Rc::clone(&caller.fs.namespace().owner);
-    if !owner.grants(&caller.credentials, cap::SYS_ADMIN) || supervisor::has_rules() {
+    let confined =
+        caller.credentials.landlock.as_ref().is_some_and(|domain| domain.concerns_files());
+    if !owner.grants(&caller.credentials, cap::SYS_ADMIN) || supervisor::has_rules() || confined {
         return Err(Errno::EPERM);
     }
     Ok(())

@@ -68,7 +68,7 @@ pub(crate) fn getcwd(thread: &Rc<Thread>, buffer: UserPtr<u8>, size: usize) -> S
 /// Changes the directory that `/` means.
 pub(crate) fn chroot(thread: &Rc<Thread>, path: UserPtr<CString>) -> SysResult<()> {
     let location = find_directory(thread, path)?;
-    if !thread.credentials().has(cap::SYS_CHROOT) {
+    if !thread.credentials().has_own(cap::SYS_CHROOT) {
         return Err(Errno::EPERM);
     }
     thread.fs().set_root(location);

@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use kernel_core::landlock::fs as landlock;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_files::inode::Allocate;
+use kernel_files::landlock::Withheld;
 use kernel_files::locks::break_leases;
 use kernel_files::notify::{self, Event};
 use kernel_files::operations::{check_truncate, remove_privileges, truncate_location};
@@ -57,6 +59,10 @@ pub(crate) fn ftruncate(thread: &Rc<Thread>, fd: Fd, length: i64) -> SysResult<(
     };
     if !file.flags().can_write() {
         return Err(if file.flags().can_read() { Errno::EINVAL } else { Errno::EBADF });
+    }
+    let withheld = file.attachments().get::<Withheld>().map_or(0, |withheld| withheld.0);
+    if withheld & landlock::TRUNCATE != 0 {
+        return Err(Errno::EACCES);
     }
     check_limit(thread, length)?;
     inode.content().ok_or(Errno::EINVAL)?.truncate(length)?;

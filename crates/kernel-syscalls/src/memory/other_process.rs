@@ -81,9 +81,14 @@ fn read_ranges(memory: &dyn UserMemory, ranges: UserPtr<Range>, n: u64) -> SysRe
 /// As `ptrace` would: the same user with no more rights, or `CAP_SYS_PTRACE`.
 fn check_access(thread: &Thread, other: &Thread) -> SysResult<()> {
     let (mine, theirs) = (thread.credentials(), other.credentials());
-    if Rc::ptr_eq(thread.process(), other.process())
-        || theirs.user_namespace.grants(&mine, cap::SYS_PTRACE)
+    let same_process = Rc::ptr_eq(thread.process(), other.process());
+    if let Some(domain) = &mine.landlock
+        && !same_process
+        && !domain.may_inspect(theirs.landlock.as_deref())
     {
+        return Err(Errno::EPERM);
+    }
+    if same_process || theirs.user_namespace.grants(&mine, cap::SYS_PTRACE) {
         return Ok(());
     }
     let same_user = [theirs.uid, theirs.euid, theirs.suid].iter().all(|&uid| uid == mine.uid)

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use kernel_core::credentials::cap;
 use kernel_core::memory::{UserMemory, UserPtr};
 use kernel_core::wait::PollEvents;
+use kernel_files::permission::{Want, check_ownership};
 use kernel_tasks::Thread;
+use kernel_tasks::cgroup::Cgroup;
 use kernel_tasks::machine::Start;
 use kernel_tasks::pidfd::Pidfd;
 use kernel_tasks::thread::CloneRequest;
@@ -133,9 +135,6 @@ fn check_flags(flags: CloneFlags) -> SysResult<()> {
     {
         return Err(Errno::EINVAL);
     }
-    if has(CloneFlags::INTO_CGROUP) {
-        return Err(Errno::EBADF);
-    }
     Ok(())
 }
 
@@ -154,6 +153,7 @@ async fn start(
         flags,
         exit_signal: u32::try_from(args.exit_signal).ok().and_then(Signal::new),
         wanted_id: wanted_id(&thread, &args)?,
+        cgroup: wanted_cgroup(&thread, flags, &args)?,
         start: Start {
             stack_pointer: (stack_pointer != 0).then_some(stack_pointer),
             tls: when(CloneFlags::SETTLS, args.tls),
@@ -219,6 +219,31 @@ fn wanted_id(thread: &Thread, args: &CloneArgs) -> SysResult<Option<Pid>> {
         return Err(Errno::EPERM);
     }
     Ok(Some(Pid(id)))
+}
+
+/// The control group that the child shall be in. The caller needs the rights that moving it there
+/// would take.
+fn wanted_cgroup(
+    thread: &Rc<Thread>,
+    flags: CloneFlags,
+    args: &CloneArgs,
+) -> SysResult<Option<Rc<Cgroup>>> {
+    if !flags.contains(CloneFlags::INTO_CGROUP) {
+        return Ok(None);
+    }
+    let fd = i32::try_from(args.cgroup).map_err(|_| Errno::EBADF)?;
+    let file = thread.file(Fd(fd))?;
+    let inode = file.location().and_then(|place| place.inode().ok()).ok_or(Errno::EBADF)?;
+    let group = inode.attachments().get::<Cgroup>().ok_or(Errno::EBADF)?;
+    if group.is_removed() {
+        return Err(Errno::ENOENT);
+    }
+    let who = thread.credentials();
+    check_ownership(group.procs_access.get(), &who, Want::WRITE)?;
+    let namespaces = thread.namespaces();
+    let from = thread.process().cgroup();
+    thread.kernel().cgroups.check_move(&from, &group, &who, &namespaces.cgroup.root)?;
+    Ok(Some(group))
 }
 
 /// The parent of a `vfork` without shared memory waits; only its own end interrupts it.

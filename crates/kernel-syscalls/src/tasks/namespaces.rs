@@ -77,6 +77,7 @@ fn enter_those_of(thread: &Rc<Thread>, process: &Rc<Process>, kinds: CloneFlags)
         NamespaceRef::Uts(Rc::clone(&namespaces.uts)),
         NamespaceRef::Ipc(Rc::clone(&namespaces.ipc)),
         NamespaceRef::Net(Rc::clone(&namespaces.net)),
+        NamespaceRef::Cgroup(Rc::clone(&namespaces.cgroup)),
     ];
     let mut new = Entered::of(thread);
     let mut left = kinds;
@@ -93,8 +94,7 @@ fn enter_those_of(thread: &Rc<Thread>, process: &Rc<Process>, kinds: CloneFlags)
     new.commit(thread)
 }
 
-const ONLY_ONE: CloneFlags =
-    CloneFlags::NEWPID.union(CloneFlags::NEWCGROUP).union(CloneFlags::NEWTIME);
+const ONLY_ONE: CloneFlags = CloneFlags::NEWPID.union(CloneFlags::NEWTIME);
 
 /// What is about to be entered, once all of it may be.
 struct Entered {
@@ -154,6 +154,10 @@ impl Entered {
             NamespaceRef::Net(net) => {
                 may_enter(&net.tag.owner)?;
                 self.others.net = net;
+            }
+            NamespaceRef::Cgroup(cgroup) => {
+                may_enter(&cgroup.tag.owner)?;
+                self.others.cgroup = cgroup;
             }
             NamespaceRef::Only(..) => may_enter(&UserNamespace::initial())?,
         }

@@ -12,7 +12,7 @@ use kernel_files::{FileOps, Ioctl, MountNamespace, OpenFile};
 use linux_abi::tasks::CloneFlags;
 use linux_abi::{Errno, SysResult};
 
-use super::{IpcNamespace, NetNamespace, UtsNamespace};
+use super::{CgroupNamespace, IpcNamespace, NetNamespace, UtsNamespace};
 use crate::Thread;
 
 /// A namespace of any kind.
@@ -28,6 +28,8 @@ pub enum NamespaceRef {
     Ipc(Rc<IpcNamespace>),
     /// Of networks.
     Net(Rc<NetNamespace>),
+    /// Of control groups.
+    Cgroup(Rc<CgroupNamespace>),
     /// A kind of which there is only one: its flag, its name and its number.
     Only(CloneFlags, &'static str, u64),
 }
@@ -41,6 +43,7 @@ impl NamespaceRef {
             Self::Uts(_) => CloneFlags::NEWUTS,
             Self::Ipc(_) => CloneFlags::NEWIPC,
             Self::Net(_) => CloneFlags::NEWNET,
+            Self::Cgroup(_) => CloneFlags::NEWCGROUP,
             Self::Only(kind, ..) => *kind,
         }
     }
@@ -53,6 +56,7 @@ impl NamespaceRef {
             Self::Uts(it) => it.tag.number,
             Self::Ipc(it) => it.tag.number,
             Self::Net(it) => it.tag.number,
+            Self::Cgroup(it) => it.tag.number,
             Self::Only(_, _, number) => *number,
         }
     }
@@ -66,6 +70,7 @@ impl NamespaceRef {
             Self::Uts(it) => Some(Rc::clone(&it.tag.owner)),
             Self::Ipc(it) => Some(Rc::clone(&it.tag.owner)),
             Self::Net(it) => Some(Rc::clone(&it.tag.owner)),
+            Self::Cgroup(it) => Some(Rc::clone(&it.tag.owner)),
             Self::Only(..) => Some(UserNamespace::initial()),
         }
     }
@@ -78,6 +83,7 @@ impl NamespaceRef {
             Self::Uts(_) => "uts",
             Self::Ipc(_) => "ipc",
             Self::Net(_) => "net",
+            Self::Cgroup(_) => "cgroup",
             Self::Only(_, name, _) => name,
         };
         format!("{name}:[{}]", self.number())

@@ -39,6 +39,7 @@ impl Process {
         self.aio.destroy_all();
         self.signals.forget_all(&self.kernel.queued_signals);
         self.kernel.namespaces.process_ended(self.pid);
+        self.leave_cgroup();
         self.status.set(Some(status));
         let times = self.cpu_times();
         self.kernel.add_cpu_times_of_ended(times);

@@ -60,7 +60,7 @@ pub fn after_interruption(restart: Restart, delivery: Option<&Delivery>) -> Afte
 pub async fn next_signal(thread: Rc<Thread>) -> Option<Delivery> {
     loop {
         let process = thread.process();
-        while process.is_stopped() && !thread.has_exited() {
+        while process.is_held() && !thread.has_exited() {
             process.signals.continued.wait(PollEvents::IN).await;
         }
         if thread.has_exited() {

@@ -1,6 +1,7 @@
 //! Who may signal whom.
 
 use kernel_core::credentials::{Credentials, cap};
+use kernel_core::landlock::scope;
 use linux_abi::signals::Signal;
 
 use crate::Process;
@@ -10,6 +11,9 @@ use crate::Thread;
 pub fn may_signal(sender: &Thread, target: &Process, signal: Option<Signal>) -> bool {
     if sender.process().pid == target.pid {
         return true;
+    }
+    if !within_scope(sender, target) {
+        return false;
     }
     if signal == Some(Signal::SIGCONT) && sender.process().session().sid == target.session().sid {
         return true;
@@ -26,6 +30,13 @@ pub fn may_signal(sender: &Thread, target: &Process, signal: Option<Signal>) -> 
         // A dead process, or process 1: only its real user is known.
         None => mine.euid == target.uid() || mine.uid == target.uid(),
     }
+}
+
+/// Whether Landlock lets the sender's signals leave for `target`.
+fn within_scope(sender: &Thread, target: &Process) -> bool {
+    let Some(domain) = sender.credentials().landlock.clone() else { return true };
+    let theirs = target.any_thread().and_then(|thread| thread.credentials().landlock.clone());
+    domain.may_reach(theirs.as_deref(), scope::SIGNAL)
 }
 
 fn users_match(mine: &Credentials, theirs: &Credentials) -> bool {

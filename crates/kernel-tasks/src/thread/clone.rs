@@ -11,6 +11,7 @@ use linux_abi::tasks::{CloneFlags, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
 
 use super::{Thread, ThreadParts};
+use crate::cgroup::Cgroup;
 use crate::machine::Start;
 use crate::namespaces::Surroundings;
 use crate::process::Flags;
@@ -25,7 +26,7 @@ enum Kind {
 }
 
 /// What `clone` was asked for. The flags have been checked for contradictions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CloneRequest {
     /// What to share.
     pub flags: CloneFlags,
@@ -35,6 +36,8 @@ pub struct CloneRequest {
     pub wanted_id: Option<Pid>,
     /// How the child begins.
     pub start: Start,
+    /// The control group that the child begins in, if it is not the parent's.
+    pub cgroup: Option<Rc<Cgroup>>,
 }
 
 impl Thread {
@@ -56,6 +59,11 @@ impl Thread {
         self.check_task_limit()?;
         let surroundings = self.new_surroundings(flags)?;
         self.kernel.charge_task()?;
+        let cgroup = request.cgroup.clone().unwrap_or_else(|| self.process.cgroup());
+        if let Err(errno) = cgroup.charge_thread() {
+            self.kernel.uncharge_task();
+            return Err(errno);
+        }
         let ids = &self.kernel.ids;
         let id = match request.wanted_id {
             Some(wanted) => ids.allocate_this(wanted),
@@ -72,6 +80,7 @@ impl Thread {
             Ok((id, machine)) => Ok(self.finish_clone(kind, id, machine, request, surroundings)),
             Err(errno) => {
                 self.kernel.uncharge_task();
+                cgroup.uncharge_thread();
                 Err(errno)
             }
         }
@@ -145,7 +154,8 @@ impl Thread {
     fn child_process(self: &Rc<Self>, kind: Kind, pid: Pid, request: &CloneRequest) -> Rc<Process> {
         let mine = &self.process;
         let flags = request.flags;
-        let child = Process::new(pid, &self.kernel, mine.group(), mine.limits());
+        let cgroup = request.cgroup.clone().unwrap_or_else(|| mine.cgroup());
+        let child = Process::new(pid, &self.kernel, mine.group(), mine.limits(), cgroup);
         for flag in Flags::INHERITED.iter() {
             child.set_flag(flag, mine.has_flag(flag));
         }

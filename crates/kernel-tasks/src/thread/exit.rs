@@ -39,6 +39,7 @@ impl Thread {
         self.process.remove_thread(self.tid());
         self.kernel.ids.forget_thread(self.tid());
         self.kernel.uncharge_task();
+        self.process.cgroup().uncharge_thread();
         self.pending.discard(SigSet(u64::MAX), &self.kernel.queued_signals);
         drop(self.take_continuation());
         let files = std::mem::take(&mut *self.files.borrow_mut());

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 
+use kernel_core::landlock::net as landlock;
 use kernel_core::supervisor::Transport;
 use kernel_core::wait::PollEvents;
 use linux_abi::sockets::af;
@@ -87,6 +88,9 @@ impl TcpSocket {
         }
         let remote = self.identity.parse_remote(&self.common, name)?;
         let remote = SocketAddr::new(interfaces::destination(remote.ip()), remote.port());
+        if let Some(domain) = &caller.credentials().landlock {
+            domain.check_port(remote.port(), landlock::CONNECT_TCP)?;
+        }
         self.common.take_error()?;
         if self.stays_inside(remote) {
             self.connect_inside(caller, remote)?;
