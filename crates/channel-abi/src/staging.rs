@@ -50,8 +50,15 @@ pub struct Entry {
     pub parts: [Part; 6],
 }
 
-/// The largest piece that is staged. Longer buffers are left to the kernel.
+/// The largest piece that is staged. Longer buffers are left to the kernel, but for the start of
+/// those that are copied out ([`out_length`]).
 pub const MAX_PIECE: usize = 48 << 10;
+
+/// How much of a buffer that is copied out is staged: what is put there is often short, however
+/// much room there is.
+pub const fn out_length(room: usize) -> usize {
+    if room < MAX_PIECE { room } else { MAX_PIECE }
+}
 /// The longest path that is staged, with its zero.
 pub const MAX_PATH: usize = 4096;
 

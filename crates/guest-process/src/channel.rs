@@ -7,7 +7,7 @@ use channel_abi::layout::{
     CHANNEL_HEADER, CHANNEL_SIZE, DATA_SIZE, MAX_THREADS, SLOT_HEADER, SLOT_SIZE,
 };
 use channel_abi::request::reply;
-use channel_abi::staging::{Entry, MAX_PATH, MAX_PIECE, kind, next};
+use channel_abi::staging::{Entry, MAX_PATH, MAX_PIECE, kind, next, out_length};
 use channel_abi::{ChannelHeader, Slot, state};
 use rustix::io::Errno;
 
@@ -55,11 +55,14 @@ impl Request {
             }
             let length = match part.kind {
                 kind::PATH => paths.next().map_or(0, |&length| usize::from(length) + 1),
-                kind::IN_BY | kind::OUT_BY => self
-                    .args
-                    .get(usize::from(part.length_argument))
-                    .and_then(|&length| usize::try_from(length).ok())
-                    .unwrap_or(usize::MAX),
+                kind::IN_BY | kind::OUT_BY => {
+                    let length = self
+                        .args
+                        .get(usize::from(part.length_argument))
+                        .and_then(|&length| usize::try_from(length).ok())
+                        .unwrap_or(usize::MAX);
+                    if part.kind == kind::OUT_BY { out_length(length) } else { length }
+                }
                 _ => usize::from(part.length),
             };
             let limit = if part.kind == kind::PATH { MAX_PATH } else { MAX_PIECE };

@@ -220,7 +220,7 @@ fn keep(thread: &Tcb, question: Question, result: i64, shape: &Shape, staged: &S
     {
         let Some(offset) = staged.offset(index) else { return };
         from = thread.data() + offset;
-        length = staging::out_length(slot, index);
+        length = staging::filled(slot, index);
     }
     if length > MAX_ANSWER {
         return;

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use channel_abi::Slot;
 use channel_abi::layout::{DATA_SIZE, STAGING_ADDRESS};
 use channel_abi::request::reply;
-use channel_abi::staging::{CALLS, Entry, MAX_PATH, MAX_PIECE, Part, kind, next};
+use channel_abi::staging::{CALLS, Entry, MAX_PATH, MAX_PIECE, Part, kind, next, out_length};
 
 use crate::thread::Tcb;
 use crate::usermem;
@@ -38,7 +38,7 @@ impl Staged {
 }
 
 /// How many bytes of the piece of an argument the kernel's reply has filled.
-pub fn out_length(slot: &Slot, index: usize) -> usize {
+pub fn filled(slot: &Slot, index: usize) -> usize {
     let word = if index < 4 { reply::OUT_LOW } else { reply::OUT_HIGH };
     let word = slot.args[word].load(Relaxed);
     usize::from((word >> (index % 4 * 16)) as u16)
@@ -47,10 +47,13 @@ pub fn out_length(slot: &Slot, index: usize) -> usize {
 /// How long a piece is, except a path.
 fn length(part: &Part, args: &[u64; 6]) -> usize {
     match part.kind {
-        kind::IN_BY | kind::OUT_BY => args
-            .get(usize::from(part.length_argument))
-            .and_then(|&length| usize::try_from(length).ok())
-            .unwrap_or(usize::MAX),
+        kind::IN_BY | kind::OUT_BY => {
+            let length = args
+                .get(usize::from(part.length_argument))
+                .and_then(|&length| usize::try_from(length).ok())
+                .unwrap_or(usize::MAX);
+            if part.kind == kind::OUT_BY { out_length(length) } else { length }
+        }
         _ => usize::from(part.length),
     }
 }
@@ -109,7 +112,7 @@ pub fn copy_out(thread: &Tcb, staged: &Staged, args: &[u64; 6]) -> Result<(), i6
         return Ok(());
     }
     for (index, &address) in args.iter().enumerate() {
-        let n = out_length(slot, index);
+        let n = filled(slot, index);
         if n != 0
             && let Some(offset) = staged.offset(index)
         {

@@ -77,6 +77,8 @@ impl UserMemory for GuestMachine {
         if !self.is_calling() {
             return None;
         }
+        // The start of a long buffer may be staged.
+        let max = max.min(self.staged_room(address)?);
         let mut failure = None;
         let channel = &self.place.space.channel;
         let n = self.write_staged(address, max, |at| {
@@ -93,6 +95,15 @@ impl UserMemory for GuestMachine {
 }
 
 impl GuestMachine {
+    /// How much from `address` on can be staged to be copied out.
+    fn staged_room(&self, address: u64) -> Option<usize> {
+        let pieces = self.seat.pieces.get();
+        pieces.iter().filter(|piece| piece.is_output).find_map(|piece| {
+            let offset = inside(address, 1, piece.address, piece.length)?;
+            Some(piece.length - offset)
+        })
+    }
+
     /// Lets `put` write to the staged piece that holds this range, if there is one, and notes how
     /// much of the piece goes back to the guest.
     fn write_staged(

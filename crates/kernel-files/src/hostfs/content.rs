@@ -88,8 +88,10 @@ impl Content for HostInode {
 
     fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
         let file = self.reading()?;
+        // Where a file that does not change ends is known without asking.
+        let size = if self.shared.is_immutable() { self.metadata()?.size } else { u64::MAX };
         let mut n_read = 0;
-        while sink.remaining() > 0 {
+        while sink.remaining() > 0 && offset + (n_read as u64) < size {
             match sink.put_from_host(file.as_fd(), Some(offset + n_read as u64), usize::MAX) {
                 Ok(0) => break,
                 Ok(n) => n_read += n,
