@@ -10,6 +10,7 @@ use std::rc::Rc;
 use linux_abi::{Errno, SysResult};
 
 use crate::credentials::{Credentials, cap};
+use crate::facts;
 
 /// How deep user namespaces nest.
 const MAX_LEVEL: u32 = 32;
@@ -304,6 +305,8 @@ impl UserNamespace {
             return Err(Errno::EPERM);
         }
         check_lines(lines)?;
+        // Owners are shown otherwise from now on.
+        facts::changed();
         let from = &*opener.user_namespace;
         if *from != *self && *from != **parent {
             return Err(Errno::EPERM);

@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use kernel_core::credentials::{Credentials, cap};
+use kernel_core::facts;
 use kernel_core::user_namespace::{UserNamespace, new_number};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_events::ipc::Ipc;
@@ -265,6 +266,8 @@ impl Thread {
         if !flags.intersects(CloneFlags::NAMESPACES) {
             return Ok(all);
         }
+        // Whoever is born into it sees other owners and other mounts.
+        facts::changed();
         if flags.intersects(REFUSED) {
             return Err(Errno::EPERM);
         }
