@@ -13,6 +13,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("bzip2", "bzip2"),
     ("curl", "curl"),
     ("dash", "dash"),
+    ("fio", "fio"),
     ("flock", "util-linux"),
     ("g++", "g++"),
     ("gcc", "gcc"),
@@ -34,6 +35,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/lib/postgresql", "postgresql"),
     ("redis-benchmark", "redis-tools"),
     ("redis-server", "redis-server"),
+    ("rsync", "rsync"),
     ("ruby", "ruby"),
     ("sqlite3", "sqlite3"),
     ("strace", "strace"),
@@ -44,6 +46,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("less", "less"),
     ("wrk", "wrk"),
     ("xz", "xz-utils"),
+    ("zstd", "zstd"),
     ("/usr/include/stdio.h", "libc6-dev"),
     // What the example skills need: see `examples/skills/REQUIREMENTS.md`.
     ("chromium", "chromium"),

@@ -41,6 +41,8 @@ pub enum Refusal {
         path: Vec<u8>,
         /// The host's error number.
         errno: i32,
+        /// What is wrong, where that says more than the number.
+        reason: Option<String>,
     },
     /// A step failed with this host error number.
     Step {

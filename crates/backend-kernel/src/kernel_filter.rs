@@ -77,6 +77,18 @@ pub const RULES: &[Rule] = &[
         reason: "mounted files, files in memory, statistics of the host",
     },
     Rule { number: 332, name: "statx", any_of: ALWAYS, reason: "attributes of mounted files" },
+    Rule {
+        number: 327,
+        name: "preadv2",
+        any_of: ALWAYS,
+        reason: "whether a mounted file has to come from a disk",
+    },
+    Rule {
+        number: 221,
+        name: "fadvise64",
+        any_of: ALWAYS,
+        reason: "have the host fetch it, without waiting",
+    },
     Rule { number: 3, name: "close", any_of: ALWAYS, reason: "descriptors" },
     Rule {
         number: 437,

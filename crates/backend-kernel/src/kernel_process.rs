@@ -163,10 +163,11 @@ impl Sandbox {
         if let Some(limit) = spec.limits.memory {
             kernel_files::memfd::budget::set_limit(limit.0);
         }
+        let border = open_border(spec, &kernel, line)?;
+        // Folders that are made for the user get the user's mask.
+        let results = Results::open(spec, tree::build(spec, &kernel)?)?;
         // From here on files are made for the guest, whose own mask the kernel has applied.
         rustix::process::umask(rustix::fs::Mode::empty());
-        let border = open_border(spec, &kernel, line)?;
-        let results = Results::open(spec, tree::build(spec, &kernel)?)?;
         let fs = results.context();
         let supervision = Supervision::of(spec, &fs);
         supervisor::set(supervision.clone().map(|supervision| supervision as Rc<dyn Supervisor>));
@@ -380,6 +381,7 @@ fn tracer(spec: &SandboxSpec) -> Result<Option<Tracer>, Refusal> {
                 purpose: Purpose::Trace,
                 path: path.as_os_str().as_bytes().to_vec(),
                 errno: error.raw_os_error().unwrap_or(5),
+                reason: None,
             })
         }
     }

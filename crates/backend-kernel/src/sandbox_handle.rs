@@ -107,7 +107,7 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
             ProgramError::from_errno(program, errno).into()
         }
         Refusal::WorkingDirectory => StartError::WorkingDirectory(spec.working_directory.clone()),
-        Refusal::Path { purpose, path: which, errno } => StartError::Path {
+        Refusal::Path { purpose, path: which, errno, reason } => StartError::Path {
             purpose: match purpose {
                 Purpose::Root => "use as root",
                 Purpose::Mount => "mount",
@@ -116,7 +116,10 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
                 Purpose::Output => "copy to",
             },
             path: path(which),
-            cause: io::Error::from_raw_os_error(errno),
+            cause: match reason {
+                Some(reason) => io::Error::other(reason),
+                None => io::Error::from_raw_os_error(errno),
+            },
         },
         Refusal::Step { step, errno } => {
             let cause = io::Error::from_raw_os_error(errno);

@@ -19,7 +19,7 @@ use kernel_terminals::Terminal;
 use kernel_terminals::host::HostInput;
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::terminals::WindowSize;
-use linux_abi::{Fd, SysResult};
+use linux_abi::{Errno, Fd, SysResult};
 use sandbox::Streams;
 use sandbox_spec::SandboxSpec;
 
@@ -43,15 +43,35 @@ pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<SandboxTree, Ref
 
 /// What a tree that cannot be made means for the sandbox.
 pub fn refusal(error: RootError) -> Refusal {
+    let mut reason = None;
     let (purpose, path, errno) = match error {
         RootError::Root { path, cause } => (Purpose::Root, path, cause),
-        RootError::Archive { path, cause } => (Purpose::Root, path, cause.errno()),
-        RootError::Overlay { path, cause } => (Purpose::Overlay, path, cause),
-        RootError::Output { path, cause } => (Purpose::Output, path, cause),
-        RootError::Mount { source_path, cause, .. } => (Purpose::Mount, source_path, cause),
+        RootError::Archive { path, cause } => {
+            reason = Some(cause.to_string());
+            (Purpose::Root, path, cause.errno())
+        }
+        RootError::Overlay { path, cause } => {
+            reason = match cause {
+                Errno::EBUSY => Some(String::from("another sandbox uses it")),
+                Errno::EEXIST | Errno::ENOTDIR => Some(String::from("it is no folder")),
+                _ => None,
+            };
+            (Purpose::Overlay, path, cause)
+        }
+        RootError::Output { path, cause } => {
+            let is_file = matches!(cause, Errno::EEXIST | Errno::ENOTDIR);
+            reason = is_file.then(|| String::from("it is no folder"));
+            (Purpose::Output, path, cause)
+        }
+        RootError::Mount { source_path, destination, cause } => {
+            let at = destination.display();
+            reason = (cause == Errno::ENOTDIR)
+                .then(|| format!("{at} has to be of the same kind, a folder or a file"));
+            (Purpose::Mount, source_path, cause)
+        }
     };
     let path = path.as_os_str().as_bytes().to_vec();
-    Refusal::Path { purpose, path, errno: errno.code().into() }
+    Refusal::Path { purpose, path, errno: errno.code().into(), reason }
 }
 
 /// Puts the control groups into `/sys`, if the guest has a `/sys`.

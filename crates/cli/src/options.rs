@@ -4,6 +4,7 @@ mod common;
 mod limits;
 mod network;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +75,7 @@ impl SandboxOptions {
             spec.mounts.push(Mount { source: absolute(&mount.source)?, ..mount.clone() });
         }
         spec.tmpfs.clone_from(&self.tmpfs);
+        check_destinations(&spec)?;
         if let Some(name) = &self.hostname {
             spec.hostname.clone_from(name);
         }
@@ -109,10 +111,27 @@ fn root(path: &Path) -> Result<RootFs, Failure> {
     let absolute = absolute(path)?;
     match std::fs::metadata(&absolute) {
         Ok(found) if found.is_dir() => Ok(RootFs::Directory(absolute)),
-        Ok(_) => Ok(RootFs::Tar(absolute)),
+        Ok(found) if found.is_file() => Ok(RootFs::Tar(absolute)),
+        Ok(_) => {
+            let message = format!("{} is neither a folder nor an archive", path.display());
+            Err(Failure::new(message).code(Failure::CANNOT_START))
+        }
         Err(error) => Err(Failure::new(format!("cannot use {} as root: {error}", path.display()))
             .code(Failure::CANNOT_START)),
     }
+}
+
+/// Two things at one place would hide one of them.
+fn check_destinations(spec: &SandboxSpec) -> Result<(), Failure> {
+    let mut taken = BTreeSet::new();
+    let mounts = spec.mounts.iter().map(|mount| &mount.destination);
+    for place in mounts.chain(spec.tmpfs.iter().map(|tmpfs| &tmpfs.destination)) {
+        if !taken.insert(place) {
+            let message = format!("two mounts have the same place inside, {}", place.display());
+            return Err(Failure::new(message).code(Failure::CANNOT_START));
+        }
+    }
+    Ok(())
 }
 
 /// A path that means the same whatever the current folder is.

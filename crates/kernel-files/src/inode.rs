@@ -371,6 +371,13 @@ pub trait Content {
     /// Moves data to `sink` from `offset` on. Returns how much; 0 at the end.
     fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize>;
 
+    /// Whether a read here would have to wait for a disk of the host. If so, the host is fetching
+    /// the data from now on, and can be asked again a little later.
+    fn is_cold(&self, offset: u64, length: usize) -> bool {
+        let _ = (offset, length);
+        false
+    }
+
     /// Moves data from `source`. Returns how much, and the position after it.
     fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)>;
 

@@ -352,7 +352,7 @@ syscalls! {
     splice                   [275] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(wait files::splice);
     tee                      [276] (fd("fd_in"), fd("fd_out"), size("size"), hex("flags")) Full(wait files::tee);
     sync_file_range          [277] (fd("fd"), int("offset"), int("nbytes"), hex("flags")) Full(files::sync_file_range);
-    vmsplice                 [278] (fd("fd"), address("iov"), size("nr_segs"), hex("flags")) Partial(wait files::vmsplice, "SPLICE_F_NONBLOCK is not looked at; SPLICE_F_GIFT copies");
+    vmsplice                 [278] (fd("fd"), address("iov"), size("nr_segs"), hex("flags")) Partial(wait files::vmsplice, "SPLICE_F_GIFT copies");
     move_pages               [279] () Refused(ENOSYS, "there is one memory node");
     utimensat                [280] (dirfd("dirfd"), path("pathname"), in_("times", 32), hex("flags")) Full(files::utimensat);
     epoll_pwait              [281] (fd("epfd"), out("events", 768), int("maxevents"), int("timeout"), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait);
@@ -377,7 +377,7 @@ syscalls! {
     fanotify_init            [300] (hex("flags"), hex("event_f_flags")) Refused(ENOSYS, "as a kernel without fanotify; inotify is there");
     fanotify_mark            [301] (fd("fanotify_fd"), hex("flags"), hex("mask"), dirfd("dirfd"), path("pathname")) Refused(ENOSYS, "as a kernel without fanotify; inotify is there");
     prlimit64                [302] (int("pid"), int("resource"), in_("new_limit", 16), out("old_limit", 16)) Partial(tasks::prlimit64, "RTTIME, RSS, LOCKS and MSGQUEUE are kept and told, not enforced");
-    name_to_handle_at        [303] (dirfd("dirfd"), path("pathname"), address("handle"), address("mount_id"), hex("flags")) Refused(EOPNOTSUPP, "files have no handles that outlive the sandbox");
+    name_to_handle_at        [303] (dirfd("dirfd"), path("pathname"), address("handle"), address("mount_id"), hex("flags")) Stub(files::name_to_handle_at, "checked, then EOPNOTSUPP: files have no handles that outlive the sandbox");
     open_by_handle_at        [304] (fd("mount_fd"), address("handle"), hex("flags")) Refused(EPERM, "files have no handles that outlive the sandbox");
     clock_adjtime            [305] (int("clockid"), in_out("buf", 208)) Partial(time::clock_adjtime, "tells of a clock that nobody adjusts; adjusting is refused (EPERM)");
     syncfs                   [306] (fd("fd")) Full(files::syncfs);

@@ -153,6 +153,11 @@ impl StartError {
             Self::Program(ProgramError::DeniedByPolicy(_)) => {
                 Some("name this path under `programs:` in the policy to let it run")
             }
+            Self::Path { purpose: "mount", cause, .. }
+                if cause.kind() == std::io::ErrorKind::NotFound =>
+            {
+                Some("make it first: a mount shows what is there")
+            }
             Self::NoProgram => Some("write it after two dashes: belljar run -- PROGRAM ARGS"),
             _ => None,
         }

@@ -1,5 +1,7 @@
 //! The bytes and the extended attributes of host files.
 
+use std::io::IoSliceMut;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
@@ -8,7 +10,8 @@ use kernel_core::facts;
 use kernel_core::io::{Sink, Source};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
+use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
+use rustix::io::ReadWriteFlags;
 
 use super::beneath::open_in;
 use super::budget::Mapped;
@@ -19,6 +22,10 @@ use crate::open_file::{MapRequest, MappedFile};
 
 /// The longest value and the longest list of extended attributes.
 const MAX_XATTR: usize = 64 << 10;
+
+/// How much is fetched from a disk at a time.
+const LEAST_AHEAD: u64 = 128 << 10;
+const MOST_AHEAD: u64 = 2 << 20;
 
 impl HostInode {
     fn open_content(&self, flags: OFlags) -> SysResult<Rc<OwnedFd>> {
@@ -100,6 +107,24 @@ impl Content for HostInode {
             }
         }
         Ok(n_read)
+    }
+
+    fn is_cold(&self, offset: u64, length: usize) -> bool {
+        if self.is_warm.get() {
+            return false;
+        }
+        let Ok(file) = self.reading() else { return false };
+        let mut byte = [0];
+        let mut buffers = [IoSliceMut::new(&mut byte)];
+        let result = rustix::io::preadv2(&*file, &mut buffers, offset, ReadWriteFlags::NOWAIT);
+        if result != Err(rustix::io::Errno::AGAIN) {
+            // What is there stays for a while, at the least; and much of a large file is read by
+            // the guest itself.
+            self.is_warm.set(true);
+            return false;
+        }
+        let length = NonZeroU64::new((length as u64).clamp(LEAST_AHEAD, MOST_AHEAD));
+        rustix::fs::fadvise(&*file, offset, length, Advice::WillNeed).is_ok()
     }
 
     fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)> {

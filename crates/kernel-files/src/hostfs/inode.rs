@@ -50,6 +50,8 @@ pub struct HostInode {
     /// Descriptors that open files keep.
     pub(super) for_reading: RefCell<Weak<OwnedFd>>,
     pub(super) for_writing: RefCell<Weak<OwnedFd>>,
+    /// Its data was in the host's memory when it was first read.
+    pub(super) is_warm: Cell<bool>,
     pub(super) map_ids: Cell<u64>,
     /// What the host said last, and when.
     seen: Cell<Option<(Metadata, Moment)>>,
@@ -89,6 +91,7 @@ impl HostInode {
             handle_can_list: Cell::new(false),
             for_reading: RefCell::default(),
             for_writing: RefCell::default(),
+            is_warm: Cell::new(false),
             map_ids: Cell::new(0),
             seen: Cell::new(Some((metadata, Moment::now()))),
             charged: Cell::new(shared.budget.as_ref().map_or(0, |it| it.cost(id_of(stat), stat))),

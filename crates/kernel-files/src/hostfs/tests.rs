@@ -113,3 +113,29 @@ fn set_id_bits_do_not_reach_the_host() {
     file.set_attributes(&change).unwrap();
     assert_eq!(file.metadata().unwrap().mode & 0o7777, 0o700);
 }
+
+#[test]
+fn data_that_is_on_a_disk_only_is_fetched_without_waiting() {
+    use host_sys::rustix::fs::{Advice, fadvise, fsync};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    fsync(&file).unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let host = HostFs::open(folder.path(), HostOptions::default()).unwrap();
+    let inode = host.root().directory().unwrap().lookup(b"file").unwrap();
+    let content = inode.content().unwrap();
+    if !content.is_cold(0, 4096) {
+        eprintln!("skipped: the host's file system keeps everything in memory");
+        return;
+    }
+    let started = std::time::Instant::now();
+    while content.is_cold(0, 4096) {
+        assert!(started.elapsed().as_secs() < 20, "the host does not fetch it");
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+    let mut sink = VecSink::new(4);
+    assert_eq!(content.read(&mut sink, 0), Ok(4));
+    assert_eq!(sink.bytes, [7; 4]);
+}

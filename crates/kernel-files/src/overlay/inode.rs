@@ -245,6 +245,10 @@ impl Content for OverlayInode {
         }
     }
 
+    fn is_cold(&self, offset: u64, length: usize) -> bool {
+        self.with_content(|content| Ok(content.is_cold(offset, length))).unwrap_or(false)
+    }
+
     fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)> {
         self.with_upper(|content| content.write(source, at))
     }

@@ -51,7 +51,7 @@ pub(crate) async fn ioctl(
             Ok(0)
         }
         request::FIOQSIZE if file.inode().is_some() => {
-            UserPtr::new(argument).write(&memory, &file.metadata()?.size)?;
+            UserPtr::new(argument).write(&memory, &(file.metadata()?.n_blocks * 512))?;
             Ok(0)
         }
         request::FIGETBSZ if file.inode().is_some() => {

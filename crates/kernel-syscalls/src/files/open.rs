@@ -97,6 +97,8 @@ async fn open_with(
 ) -> WaitResult<Fd> {
     check_how(&how)?;
     let path = read_path(&thread, path)?;
+    // Linux takes the number first: without one nothing is made or emptied.
+    thread.files().borrow().find_free(0, thread.descriptor_limit())?;
     let file = loop {
         let opened = {
             let caller = Caller::new(&thread);

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
+use kernel_core::timers::{self, Instant};
 use kernel_core::user_buffers::UserBuffers;
 use kernel_core::wait::PollEvents;
 use kernel_files::OpenFile;
@@ -131,6 +132,9 @@ async fn read_into(
     never_waits: bool,
 ) -> WaitResult<usize> {
     check_end(file, position, buffers.len())?;
+    if !wait_for_disk(thread, file, position, buffers.len(), never_waits).await {
+        return Err(Errno::EAGAIN.into());
+    }
     let attempt = || {
         let mut sink = buffers.clone();
         match position {
@@ -148,4 +152,37 @@ async fn read_into(
         notify::of_file(file, Event::Access);
     }
     Ok(n)
+}
+
+/// How long the host's disk is waited for before the kernel reads, and waits, itself.
+const PATIENCE_NANOS: u64 = 2_000_000_000;
+/// How long the first wait is, and the longest.
+const FIRST_WAIT_NANOS: u64 = 50_000;
+const LONGEST_WAIT_NANOS: u64 = 5_000_000;
+
+/// Waits until the host has fetched what is to be read, so that nobody else has to wait for its
+/// disk. Returns `false` if there is something to wait for and the caller does not want to.
+async fn wait_for_disk(
+    thread: &Thread,
+    file: &OpenFile,
+    position: Position,
+    length: usize,
+    never_waits: bool,
+) -> bool {
+    let Some(content) = file.inode().and_then(|inode| inode.content()) else { return true };
+    let offset = match position {
+        Position::At(offset) => offset,
+        Position::Current => file.offset(),
+    };
+    let (mut wait, mut waited) = (FIRST_WAIT_NANOS, 0);
+    while waited < PATIENCE_NANOS && content.is_cold(offset, length) {
+        if never_waits {
+            return false;
+        }
+        let until = Instant(timers::now().0.saturating_add(wait));
+        thread.kernel().timers.sleep_until(until).await;
+        waited += wait;
+        wait = (wait * 2).min(LONGEST_WAIT_NANOS);
+    }
+    true
 }

@@ -15,7 +15,9 @@ use linux_abi::files::{IoVec, OpenFlags};
 use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
 use super::copy::Place;
-use super::{readv, writev};
+use super::read::preadv2;
+use super::transfer::RwFlags;
+use super::write::write_some;
 
 const NONBLOCK: u32 = 2;
 const KNOWN: u32 = 0xf;
@@ -213,9 +215,10 @@ pub(crate) async fn vmsplice(
     if !is_pipe(&file) {
         return Err(Errno::EBADF.into());
     }
+    let never_waits = flags & NONBLOCK != 0;
     if file.flags().can_write() {
-        writev(thread, fd, vector, n).await
-    } else {
-        readv(thread, fd, vector, n).await
+        return write_some(&thread, &file, vector, n, never_waits).await;
     }
+    let flags = if never_waits { RwFlags::NOWAIT } else { RwFlags::empty() };
+    preadv2(thread, fd, vector, n, -1, 0, flags.bits()).await
 }

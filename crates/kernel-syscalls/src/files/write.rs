@@ -206,6 +206,25 @@ async fn write_stream(
     }
 }
 
+/// Writes what there is room for, and waits only while there is none.
+pub(super) async fn write_some(
+    thread: &Rc<Thread>,
+    file: &Rc<OpenFile>,
+    vector: UserPtr<IoVec>,
+    n: usize,
+    never_waits: bool,
+) -> WaitResult<usize> {
+    let memory = thread.memory();
+    let buffers = UserBuffers::vector(&memory, vector, n)?;
+    let attempt = || file.write(&mut buffers.clone());
+    let result = if never_waits {
+        attempt().map_err(Interrupted::from)
+    } else {
+        thread.retry(file, PollEvents::WRITABLE, None, attempt).await
+    };
+    report_broken_pipe(thread, file, result)
+}
+
 /// Sends the signal that comes with `EPIPE`.
 pub(super) fn raise_broken_pipe(thread: &Rc<Thread>) {
     let info = thread.signal_info(Signal::SIGPIPE, code::SI_USER);
