@@ -48,6 +48,11 @@ impl FsContext {
         })
     }
 
+    /// Another context at the top of the same tree, for those who only need some place to be.
+    pub fn at_top(&self) -> SysResult<Rc<Self>> {
+        Ok(Self::new(self.namespace(), self.namespace().root()?, Rc::clone(&self.special)))
+    }
+
     /// The directory that `/` means.
     pub fn root(&self) -> Location {
         self.root.borrow().clone()

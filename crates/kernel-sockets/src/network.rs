@@ -51,6 +51,8 @@ pub struct Network {
     /// Closed connections whose data the host has not taken yet.
     lingering: RefCell<Vec<Rc<HostStream>>>,
     has_internet: Cell<bool>,
+    /// A guest has made it, and may bring its loopback interface up.
+    pub(crate) is_guests_own: Cell<bool>,
     /// What guests wanted in vain, where nothing may leave.
     pub blocked: BlockedList,
 }
@@ -75,6 +77,7 @@ impl Network {
             host_events: RefCell::default(),
             lingering: RefCell::default(),
             has_internet: Cell::new(true),
+            is_guests_own: Cell::new(false),
             blocked: BlockedList::default(),
         })
     }
@@ -84,6 +87,7 @@ impl Network {
         let new = Self::new(self.timers.clone(), self.identify);
         new.has_internet.set(self.has_internet.get());
         *new.host_events.borrow_mut() = self.host_events();
+        new.is_guests_own.set(true);
         new.interfaces.take_down();
         new
     }

@@ -118,8 +118,10 @@ pub fn dissolve(top: &Rc<Mount>) {
 /// wherever that is heard of.
 pub fn attach(top: &Rc<Mount>, place: &Location) -> SysResult<()> {
     let place = place.clone().topmost();
-    let namespace = place.mount.namespace().ok_or(Errno::EINVAL)?;
     let tree = tree_of(top);
+    let Some(namespace) = place.mount.namespace() else {
+        return attach_to_detached(top, tree.len(), place);
+    };
     let mut budget = budget(MAX_MOUNTS);
     budget(&place.mount, tree.len())?;
     let mut made = Vec::new();
@@ -146,6 +148,19 @@ pub fn attach(top: &Rc<Mount>, place: &Location) -> SysResult<()> {
     for copy in made {
         attach_copy(&copy.top, copy.place, &namespace.owner);
     }
+    Ok(())
+}
+
+/// Mounts on a tree that is in no namespace as yet: nobody hears of it.
+fn attach_to_detached(top: &Rc<Mount>, n: usize, place: Location) -> SysResult<()> {
+    let mut bottom = Rc::clone(&place.mount);
+    while let Some(below) = bottom.place() {
+        bottom = below.mount;
+    }
+    if tree_of(&bottom).len() + n > MAX_MOUNTS {
+        return Err(Errno::ENOSPC);
+    }
+    link(top, place);
     Ok(())
 }
 

@@ -95,9 +95,14 @@ pub(super) fn check_may_remove(
 
 /// `EBUSY` if something is mounted at `target`: the walk then has gone on into that mount.
 pub(super) fn check_not_mounted(parent: &Location, target: &Location) -> SysResult<()> {
-    if Rc::ptr_eq(&parent.mount, &target.mount) && !target.dentry.is_mount_point() {
-        Ok(())
-    } else {
-        Err(Errno::EBUSY)
-    }
+    let is_hidden_here = || {
+        // What others have mounted there does not count, as on Linux.
+        let all = parent.mount.namespace().map_or_else(Vec::new, |namespace| namespace.all());
+        all.iter()
+            .filter_map(|mount| mount.place())
+            .any(|place| Rc::ptr_eq(&place.dentry, &target.dentry))
+    };
+    let is_free = Rc::ptr_eq(&parent.mount, &target.mount)
+        && (!target.dentry.is_mount_point() || !is_hidden_here());
+    if is_free { Ok(()) } else { Err(Errno::EBUSY) }
 }

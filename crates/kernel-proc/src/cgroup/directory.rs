@@ -202,8 +202,10 @@ impl Directory for GroupDirectory {
     }
 
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
-        if new.kind != NewKind::Directory {
-            return Err(Errno::EPERM);
+        match new.kind {
+            NewKind::Directory => {}
+            NewKind::Regular => return Err(Errno::EACCES),
+            _ => return Err(Errno::EPERM),
         }
         if name.contains(&b'\n') {
             return Err(Errno::EINVAL);

@@ -10,7 +10,7 @@ use kernel_core::user_namespace::{Extent, IdKind, MAX_EXTENTS, UserNamespace};
 use kernel_files::inode::OpenRequest;
 use kernel_files::pseudo::TextFile;
 use kernel_files::{FileOps, Intent, OpenFile};
-use kernel_tasks::Thread;
+use kernel_tasks::{Kernel, Thread};
 use linux_abi::{Errno, SysResult, WaitResult};
 
 use super::Context;
@@ -55,6 +55,7 @@ impl IdMapFile {
             return Err(Errno::EACCES);
         }
         Ok(Rc::new(OpenMap {
+            kernel: Rc::clone(&self.context.sources.kernel),
             namespace,
             which: self.which,
             opener: Rc::new(request.credentials.clone()),
@@ -64,6 +65,7 @@ impl IdMapFile {
 }
 
 struct OpenMap {
+    kernel: Rc<Kernel>,
     namespace: Rc<UserNamespace>,
     which: MapFile,
     opener: Rc<Credentials>,
@@ -98,7 +100,16 @@ impl OpenMap {
             }
         };
         let writer = self.writer.borrow().clone().unwrap_or_else(|| Rc::clone(&self.opener));
-        self.namespace.set_map(kind, &parse(text)?, &writer, &self.opener)
+        self.namespace.set_map(kind, &parse(text)?, &writer, &self.opener)?;
+        // Who is in the namespace is somebody else from now on, as it seems.
+        for process in self.kernel.ids.processes() {
+            for thread in process.threads() {
+                if thread.credentials().user_namespace == self.namespace {
+                    thread.publish();
+                }
+            }
+        }
+        Ok(())
     }
 }
 

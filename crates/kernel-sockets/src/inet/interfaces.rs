@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use linux_abi::{Errno, SysResult};
+
 /// An interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
@@ -69,6 +71,10 @@ impl Interface {
     }
 }
 
+/// `IFF_UP`.
+const IFF_UP: u32 = 0x1;
+/// How many addresses an interface may have.
+const MAX_ADDRESSES: usize = 16;
 /// `IFF_LOOPBACK`.
 const IFF_LOOPBACK: u32 = 0x8;
 
@@ -95,6 +101,36 @@ impl Interfaces {
         self.list.borrow().clone()
     }
 
+    /// Whether the loopback interface is up.
+    pub fn is_up(&self) -> bool {
+        self.list.borrow().first().is_some_and(|loopback| loopback.flags & IFF_UP != 0)
+    }
+
+    /// Brings the loopback interface up, with its usual addresses if it has none.
+    pub fn bring_up(&self) {
+        if let Some(loopback) = self.list.borrow_mut().first_mut() {
+            let usual = Interface::loopback();
+            loopback.flags = usual.flags;
+            if loopback.addresses.is_empty() {
+                loopback.addresses = usual.addresses;
+            }
+        }
+    }
+
+    /// Gives the loopback interface one of its usual addresses; `EEXIST` if it has it.
+    pub fn add_loopback_address(&self, ip: IpAddr, prefix: u8) -> SysResult<()> {
+        let mut list = self.list.borrow_mut();
+        let loopback = list.first_mut().ok_or(Errno::ENODEV)?;
+        if loopback.addresses.iter().any(|&(own, _)| own == ip) {
+            return Err(Errno::EEXIST);
+        }
+        if !ip.is_loopback() || loopback.addresses.len() >= MAX_ADDRESSES {
+            return Err(Errno::EPERM);
+        }
+        loopback.addresses.push((ip, prefix));
+        Ok(())
+    }
+
     /// Takes the loopback interface down and its addresses off, as in a network that was just made.
     pub fn take_down(&self) {
         if let Some(loopback) = self.list.borrow_mut().first_mut() {
@@ -112,7 +148,7 @@ impl Interfaces {
     /// it stays inside.
     pub fn is_local(&self, ip: IpAddr) -> bool {
         ip.is_unspecified()
-            || ip.is_loopback()
+            || ip.is_loopback() && self.is_up()
             || self.list.borrow().iter().any(|one| one.addresses.iter().any(|&(own, _)| own == ip))
     }
 

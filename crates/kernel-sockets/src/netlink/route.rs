@@ -34,6 +34,8 @@ pub(super) fn answer(
         (rtm::GETROUTE, true) => put_routes(&mut builder, network, family),
         (rtm::GETROUTE, false) => put_route_to(&mut builder, network, payload)?,
         (rtm::GETNEIGH | rtm::GETRULE, true) => {}
+        (rtm::NEWLINK, _) if network.is_guests_own.get() => change_link(network, payload)?,
+        (rtm::NEWADDR, _) if network.is_guests_own.get() => add_address(network, payload)?,
         // The kinds come in fours: new, delete, get, set. Only `get` needs no privilege, and the
         // network of a sandbox is not the guest's to change.
         (kind, _) if kind > rtm::MAX => return Err(Errno::EOPNOTSUPP),
@@ -41,6 +43,39 @@ pub(super) fn answer(
         _ => return Err(Errno::EOPNOTSUPP),
     }
     Ok(builder.finish())
+}
+
+/// Brings the loopback interface up or down, which is all that can be done to it.
+fn change_link(network: &Network, payload: &[u8]) -> SysResult<()> {
+    const IFF_UP: u32 = 1;
+    if !find_link(network, payload)?.is_loopback() {
+        return Err(Errno::EPERM);
+    }
+    if read_u32(payload, 8) & IFF_UP != 0 {
+        network.interfaces.bring_up();
+    } else {
+        network.interfaces.take_down();
+    }
+    Ok(())
+}
+
+/// Gives the loopback interface an address.
+fn add_address(network: &Network, payload: &[u8]) -> SysResult<()> {
+    const FIXED: usize = 8;
+    let prefix = payload.get(1).copied().unwrap_or(0);
+    if read_u32(payload, 4) != 1 {
+        return Err(Errno::ENODEV);
+    }
+    let bytes = match find_attribute(payload, FIXED, ifa::LOCAL)? {
+        Some(bytes) => bytes,
+        None => find_attribute(payload, FIXED, ifa::ADDRESS)?.ok_or(Errno::EINVAL)?,
+    };
+    let ip = match (<[u8; 4]>::try_from(bytes), <[u8; 16]>::try_from(bytes)) {
+        (Ok(four), _) => IpAddr::V4(four.into()),
+        (_, Ok(sixteen)) => IpAddr::V6(sixteen.into()),
+        _ => return Err(Errno::EINVAL),
+    };
+    network.interfaces.add_loopback_address(ip, prefix)
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> u32 {

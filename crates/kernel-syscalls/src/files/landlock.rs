@@ -15,6 +15,8 @@ use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, Fd, SysResult};
 
+use super::caller::real_file;
+
 const CREATE_VERSION: u32 = 1;
 const CREATE_ERRATA: u32 = 2;
 const RULE_PATH_BENEATH: u32 = 1;
@@ -73,7 +75,7 @@ pub(crate) fn landlock_create_ruleset(
 }
 
 fn ruleset_of(thread: &Thread, fd: Fd) -> SysResult<Rc<OpenFile>> {
-    let file = thread.file(fd)?;
+    let file = real_file(thread, fd)?;
     if file.ops_as::<RulesetFile>().is_some() { Ok(file) } else { Err(Errno::EBADFD) }
 }
 

@@ -7,13 +7,17 @@ use kernel_files::anonymous::location_of;
 use kernel_files::walk::LastLink;
 use kernel_files::{FileKind, Location, OpenFile};
 use kernel_tasks::Thread;
-use linux_abi::files::{NAME_MAX, Statfs};
+use linux_abi::files::{MountFlags, NAME_MAX, Statfs};
 use linux_abi::{Fd, SysResult};
 
 use super::caller::{Caller, HERE, read_path};
 
 /// `ST_VALID`: the flags say something.
 const FLAGS_VALID: u64 = 0x20;
+/// Read-only, without set-id, devices, programs, access times of all or of directories.
+const SAME_BITS: u64 = 0xc0f;
+/// `ST_RELATIME`.
+const RELATIVE_ATIME: u64 = 0x1000;
 /// `ST_RDONLY`.
 const READ_ONLY: u64 = 1;
 
@@ -69,8 +73,12 @@ fn signed(n: u64) -> i64 {
 fn usage(location: &Location) -> SysResult<Statfs> {
     let fs = &location.mount.file_system;
     let usage = fs.usage()?;
-    // The low bits of the mount flags are those of `ST_*`.
-    let mut flags = location.mount.flags().bits() & 0xf | FLAGS_VALID;
+    // Most bits of the mount flags are those of `ST_*`.
+    let mount_flags = location.mount.flags();
+    let mut flags = mount_flags.bits() & SAME_BITS | FLAGS_VALID;
+    if mount_flags.contains(MountFlags::RELATIVE_ATIME) {
+        flags |= RELATIVE_ATIME;
+    }
     if location.mount.is_read_only() {
         flags |= READ_ONLY;
     }

@@ -41,9 +41,20 @@ impl Thread {
         self.kernel.uncharge_task();
         self.process.cgroup().uncharge_thread();
         self.pending.discard(SigSet(u64::MAX), &self.kernel.queued_signals);
+        self.leave_tree();
         drop(self.take_continuation());
         let files = std::mem::take(&mut *self.files.borrow_mut());
         close_if_last(&files);
+    }
+}
+
+impl Thread {
+    /// Lets go of its place in the tree, so that what it was in can be unmounted.
+    fn leave_tree(&self) {
+        let first = self.kernel.first().and_then(|process| process.any_thread());
+        if let Some(nowhere) = first.and_then(|thread| thread.fs().at_top().ok()) {
+            self.set_fs(nowhere);
+        }
     }
 }
 

@@ -310,7 +310,7 @@ pub(crate) fn move_mount(
     if namespace.is_beneath(&to, &from.mount) {
         return Err(Errno::ELOOP);
     }
-    if !namespace.has(&to.mount) {
+    if !namespace.has(&to.mount) && !is_detached(thread, to_directory, &to) {
         return Err(Errno::EINVAL);
     }
     attach(&from.mount, &to)?;
