@@ -2,6 +2,8 @@
 #include "namespaces.h"
 #include <arpa/inet.h>
 #include <grp.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
@@ -98,6 +100,9 @@ TEST(an_empty_network)
 	enter_namespaces(CLONE_NEWNET);
 	int other = SUCCEEDS(socket(AF_INET, SOCK_STREAM, 0));
 	FAILS(connect(other, (struct sockaddr *)&address, sizeof address), ENETUNREACH);
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	SUCCEEDS(ioctl(other, SIOCSIFFLAGS, &loopback));
+	FAILS(connect(other, (struct sockaddr *)&address, sizeof address), ECONNREFUSED); /* the listener is elsewhere */
 }
 
 TEST(back_by_descriptor)

@@ -119,11 +119,27 @@ pub(crate) fn ioctl(common: &Common, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         | sioc::SIOCGIFINDEX
         | sioc::SIOCGIFTXQLEN
         | sioc::SIOCGIFMAP => describe(common, ioctl),
+        sioc::SIOCSIFFLAGS if common.network.is_guests_own.get() => change_flags(common, ioctl),
         sioc::SIOCSIFFLAGS | sioc::SIOCSIFADDR | sioc::SIOCSIFMTU => Err(Errno::EPERM),
         sioc::SIOCETHTOOL => Err(Errno::EOPNOTSUPP),
         sioc::SIOCGSTAMP | sioc::SIOCGSTAMPNS => Err(Errno::ENOENT),
         _ => Err(Errno::ENOTTY),
     }
+}
+
+/// Brings the loopback interface of a guest's own network up or down.
+fn change_flags(common: &Common, ioctl: &Ioctl<'_>) -> SysResult<u64> {
+    const IFF_UP: u32 = 1;
+    let request: [u8; REQUEST] = UserPtr::new(ioctl.argument).read(ioctl.memory)?;
+    if !request.starts_with(b"lo\0") {
+        return Err(Errno::ENODEV);
+    }
+    if read_u32(&request, NAME) & IFF_UP != 0 {
+        common.network.interfaces.bring_up();
+    } else {
+        common.network.interfaces.take_down();
+    }
+    Ok(0)
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> u32 {
