@@ -35,7 +35,7 @@ fn clone3_refuses_what_contradicts_itself() {
         (CloneFlags::VM, 17, Errno::EINVAL),
         (CloneFlags::empty(), 65, Errno::EINVAL),
         (CloneFlags::NEWNS | CloneFlags::FS, 17, Errno::EINVAL),
-        (CloneFlags::NEWUSER, 17, Errno::EPERM),
+        (CloneFlags::NEWTIME, 17, Errno::EPERM),
         (CloneFlags::NEWPID | CloneFlags::NEWNS, 17, Errno::EPERM),
     ] {
         assert_eq!(refused(flags, signal), Interrupted::Errno(errno), "{flags:?}");
