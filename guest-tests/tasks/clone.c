@@ -313,3 +313,52 @@ TEST(unshare_descriptors)
 	SUCCEEDS(unshare(CLONE_FS));
 	SUCCEEDS(unshare(0));
 }
+
+static char side_stack[65536] __attribute__((aligned(16)));
+static volatile int side_word;
+
+static int write_side_word(void *value)
+{
+	side_word = (int)(long)value;
+	return 7;
+}
+
+TEST(a_process_in_the_same_memory)
+{
+	int flags = CLONE_VM | SIGCHLD;
+	pid_t child = SUCCEEDS(clone(write_side_word, side_stack + sizeof side_stack, flags, (void *)5));
+	CHECK(child != getpid());
+	EXITS(child, 7);
+	EQUALS(side_word, 5);
+}
+
+static int run_forever(void *unused)
+{
+	(void)unused;
+	for (;;)
+		side_word++;
+	return 0;
+}
+
+TEST(a_process_in_the_same_memory_can_be_killed)
+{
+	pid_t child = SUCCEEDS(clone(run_forever, side_stack + sizeof side_stack, CLONE_VM | SIGCHLD, NULL));
+	int before = side_word;
+	while (side_word == before)
+		usleep(1000);
+	SUCCEEDS(kill(child, SIGKILL));
+	DIES(child, SIGKILL);
+	usleep(10000);
+	before = side_word;
+	usleep(10000);
+	EQUALS(side_word, before);
+}
+
+TEST(a_clone_without_a_signal_is_waited_for_on_request)
+{
+	pid_t child = SUCCEEDS(clone(write_side_word, side_stack + sizeof side_stack, CLONE_VM, (void *)6));
+	FAILS(waitpid(child, NULL, 0), ECHILD);
+	int status;
+	EQUALS(waitpid(child, &status, __WCLONE), child);
+	EQUALS(WEXITSTATUS(status), 7);
+}

@@ -3,19 +3,22 @@
 mod memory;
 
 use std::cell::Cell;
+use std::future::Future;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use channel_abi::layout::{MAX_THREADS, SHIM_BASE, SHIM_END};
+use channel_abi::layout::{MAX_STATE, MAX_THREADS, SHIM_BASE, SHIM_END, STATE_OFFSET};
 use channel_abi::request::{self, action};
-use channel_abi::{ids, lent, state, usage};
+use channel_abi::{Slot, ids, lent, resume, state, usage, watch};
 use host_sys::{HostStatus, OuterPid, errno_of};
 use kernel_core::memory::UserMemory;
+use kernel_core::wait::PollEvents;
 use kernel_files::MappedFile;
 use kernel_files::lending::{Lender, Loan};
-use kernel_tasks::machine::{Ids, Image, Start};
+use kernel_tasks::machine::{Ids, Image, Start, UserRegisters};
 use kernel_tasks::process::{CpuTimes, Usage};
 use kernel_tasks::{HostFile, Machine, Thread};
 use linux_abi::files::OpenFlags;
@@ -23,7 +26,7 @@ use linux_abi::signals::Signal;
 use linux_abi::tasks::{ExitStatus, rlimit};
 use linux_abi::{Errno, SysResult};
 
-use crate::engine::space::{Seat, Space};
+use crate::engine::space::{Poke, Seat, Space};
 use crate::engine::{Engine, Place};
 
 /// What the shim maps beside the guest, at most: the channel, and some room for stacks.
@@ -65,6 +68,10 @@ impl GuestMachine {
         let space = &self.place.space;
         let claimed = space.channel.slot(self.place.index).host_tid.load(Relaxed);
         space.host.has_thread(claimed).then_some(claimed)
+    }
+
+    fn slot(&self) -> &Slot {
+        self.place.space.channel.slot(self.place.index)
     }
 
     fn set_action(&self, word: u64, details: [u64; 2]) {
@@ -118,6 +125,69 @@ impl Machine for GuestMachine {
         self.place.space.channel.slot(self.place.index).pending.store(pending, SeqCst);
     }
 
+    fn set_watch(&self, calls: bool, ends: bool, traced: bool) {
+        let bit = |on: bool, bit: u32| if on { bit } else { 0 };
+        let word = bit(calls, watch::CALLS) | bit(ends, watch::ENDS) | bit(traced, watch::TRACED);
+        self.slot().watch.store(word, SeqCst);
+    }
+
+    fn registers(&self) -> UserRegisters {
+        let mut registers = UserRegisters::default();
+        for (to, from) in registers.0.iter_mut().zip(&self.slot().registers) {
+            *to = from.load(Relaxed);
+        }
+        registers
+    }
+
+    fn set_registers(&self, registers: &UserRegisters) {
+        for (to, from) in self.slot().registers.iter().zip(registers.0) {
+            to.store(from, Relaxed);
+        }
+    }
+
+    fn extended_state(&self) -> Vec<u8> {
+        let claimed = self.slot().state_size.load(Relaxed);
+        let length = usize::try_from(claimed).unwrap_or(0).min(MAX_STATE);
+        let mut bytes = vec![0; length];
+        self.place.space.channel.read_data(self.place.index, STATE_OFFSET, &mut bytes);
+        bytes
+    }
+
+    fn set_extended_state(&self, state: &[u8]) {
+        let state = state.get(..state.len().min(MAX_STATE)).unwrap_or_default();
+        self.place.space.channel.write_data(self.place.index, STATE_OFFSET, state);
+        self.slot().resume.fetch_or(resume::STATE_CHANGED, SeqCst);
+    }
+
+    fn poke(&self, address: u64, word: u64) -> Pin<Box<dyn Future<Output = SysResult<()>>>> {
+        let asked = self.ask_to_poke(address, word);
+        let (seat, space) = (Rc::clone(&self.seat), Rc::clone(&self.place.space));
+        Box::pin(async move {
+            asked?;
+            loop {
+                match seat.poke.get() {
+                    Poke::Done(done) => {
+                        seat.poke.set(Poke::None);
+                        return if done == 0 { Ok(()) } else { Err(Errno::EFAULT) };
+                    }
+                    Poke::Asked if !space.is_retired.get() => {
+                        seat.poked.wait(PollEvents::IN).await;
+                    }
+                    _ => return Err(Errno::ESRCH),
+                }
+            }
+        })
+    }
+
+    fn set_step(&self, step: bool) {
+        let slot = self.slot();
+        if step {
+            slot.resume.fetch_or(resume::STEP, SeqCst);
+        } else {
+            slot.resume.fetch_and(!resume::STEP, SeqCst);
+        }
+    }
+
     fn kick(&self) {
         if self.seat.is_busy.get() {
             let Ok(engine) = self.engine() else { return };
@@ -138,6 +208,9 @@ impl Machine for GuestMachine {
             return self.end_vfork(&engine);
         }
         let space = &self.place.space;
+        if self.leave_others_alone(&engine) {
+            return;
+        }
         let is_own_call = engine
             .current
             .borrow()
@@ -158,11 +231,13 @@ impl Machine for GuestMachine {
     }
 
     fn kill_thread(&self) {
+        let Ok(engine) = self.engine() else { return };
         if self.is_calling() {
             self.set_action(action::EXIT_THREAD, [0; 2]);
+        } else if self.place.space.is_shared.get() && !self.place.space.is_retired.get() {
+            return engine.end_seat(&self.place, &self.seat);
         }
         // Another thread's end comes with the end of its host process.
-        let Ok(engine) = self.engine() else { return };
         engine.leave_seat(&self.seat);
     }
 
@@ -288,12 +363,20 @@ impl Machine for GuestMachine {
         Ok(Self::new(&engine, Place { space: Rc::clone(space), index }))
     }
 
+    fn new_process_beside(&self, start: Start) -> SysResult<Rc<dyn Machine>> {
+        self.place.space.is_shared.set(true);
+        self.new_thread(start)
+    }
+
     fn exec(&self, image: Image) -> SysResult<Rc<dyn Machine>> {
         let engine = self.engine()?;
         let space = engine.start_program(image)?;
         self.set_action(action::LEAVE, [0; 2]);
         if self.is_vfork_child.get() {
             engine.become_parent(&self.seat);
+        } else if self.has_neighbours() {
+            self.set_action(action::EXIT_THREAD, [0; 2]);
+            engine.leave_seat(&self.seat);
         } else {
             engine.retire(&self.place.space);
         }
@@ -381,6 +464,54 @@ impl Machine for GuestMachine {
 }
 
 impl GuestMachine {
+    /// The guest process that the thread belongs to; `None` once it has left.
+    fn process(&self) -> Option<linux_abi::Pid> {
+        let thread = self.seat.thread.borrow();
+        thread.as_ref().map(|thread| thread.process().pid)
+    }
+
+    /// Whether another guest process lives in the same host process.
+    fn has_neighbours(&self) -> bool {
+        let space = &self.place.space;
+        if !space.is_shared.get() {
+            return false;
+        }
+        let Some(own) = self.process() else { return false };
+        let seats = space.seats.borrow();
+        seats.iter().any(|seat| seat.thread.borrow().is_some() && !seat.serves(own))
+    }
+
+    /// If other guest processes live in the same host process, ends only the threads of this one.
+    /// Returns whether it did.
+    fn leave_others_alone(&self, engine: &Engine) -> bool {
+        if !self.has_neighbours() {
+            return false;
+        }
+        let Some(own) = self.process() else { return false };
+        let seats: Vec<_> = self.place.space.seats.borrow().iter().cloned().enumerate().collect();
+        for (index, seat) in seats {
+            if seat.serves(own) {
+                let space = Rc::clone(&self.place.space);
+                engine.end_seat(&Place { space, index }, &seat);
+            }
+        }
+        true
+    }
+
+    /// Tells the shim of a thread that stands still to write a word.
+    fn ask_to_poke(&self, address: u64, word: u64) -> SysResult<()> {
+        let engine = self.engine()?;
+        let is_still = self.seat.is_busy.get() && self.seat.answer.borrow().is_some();
+        if !is_still || self.seat.poke.get() == Poke::Asked {
+            return Err(Errno::ESRCH);
+        }
+        let text = self.maps_text();
+        let protection = protection_at(&String::from_utf8_lossy(&text), address);
+        let protection = protection.ok_or(Errno::EFAULT)?;
+        engine.ask_to_poke(&self.place, &self.seat, address, word, protection);
+        Ok(())
+    }
+
     /// The child of a `vfork` ended: its host thread is the parent's again.
     fn end_vfork(&self, engine: &Engine) {
         if self.is_calling() {
@@ -399,6 +530,20 @@ impl GuestMachine {
     }
 }
 
+/// `PROT_*` of the mapping at an address, from the host's `maps`.
+fn protection_at(maps: &str, address: u64) -> Option<u64> {
+    let line = maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let (start, end) =
+            (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+        (start..end).contains(&address).then_some(rest)
+    })?;
+    let bit =
+        |letter: char, bit: u64| if line.get(..3)?.contains(letter) { Some(bit) } else { None };
+    Some(bit('r', 1).unwrap_or(0) | bit('w', 2).unwrap_or(0) | bit('x', 4).unwrap_or(0))
+}
+
 /// Whether a slot can be given to a new thread: nobody sits there, and the host thread that did has
 /// left for good.
 fn is_free(space: &Space, index: usize) -> bool {
@@ -406,6 +551,7 @@ fn is_free(space: &Space, index: usize) -> bool {
         None => true,
         Some(seat) => {
             seat.thread.borrow().is_none()
+                && !seat.must_exit.get()
                 && space.channel.slot(index).state.load(SeqCst) == state::IDLE
         }
     }

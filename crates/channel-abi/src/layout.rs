@@ -34,6 +34,10 @@ pub const CHANNEL_HEADER: usize = 4096;
 pub const SLOT_HEADER: usize = 4096;
 /// Room for staged memory in a slot.
 pub const DATA_SIZE: usize = 64 << 10;
+/// Where in the data area a traced thread leaves its extended processor state.
+pub const STATE_OFFSET: usize = 32 << 10;
+/// The largest such state.
+pub const MAX_STATE: usize = 8 << 10;
 /// A slot.
 pub const SLOT_SIZE: usize = SLOT_HEADER + DATA_SIZE;
 /// A channel. Sparse: memory that is not touched is not there.

@@ -63,7 +63,9 @@ pub struct Slot {
     /// The number of this slot in the channel.
     pub index: AtomicU32,
     /// What the thread may know of itself: see [`ids`].
-    pub ids: [AtomicU32; 8],
+    pub ids: [AtomicU32; 7],
+    /// Who wants to hear of this thread's calls: see [`watch`].
+    pub watch: AtomicU32,
     /// Signals that wait for this thread or its process, whatever the mask is.
     pub pending: AtomicU64,
     /// Signals whose action is the default one, without flags or mask.
@@ -79,6 +81,70 @@ pub struct Slot {
     pub in_futex: AtomicU32,
     /// The stack pointer of the guest at its last call, for `/proc` and core notes.
     pub stack_pointer: AtomicU64,
+    /// How a thread that was stopped goes on: see [`resume`].
+    pub resume: AtomicU32,
+    /// How large the image of the extended processor state is that a traced thread leaves in the
+    /// data area at [`layout::STATE_OFFSET`].
+    pub state_size: AtomicU32,
+    /// The registers of a watched thread while it asks, in the order of `struct user_regs_struct`:
+    /// see [`register`]. The kernel may change them; the thread goes on with what is here then.
+    pub registers: [AtomicU64; register::COUNT],
+}
+
+/// Bits of [`Slot::watch`].
+pub mod watch {
+    /// Every call is announced before it is made.
+    pub const CALLS: u32 = 1;
+    /// Its end is told as well.
+    pub const ENDS: u32 = 4;
+    /// The thread is traced: it shows all of its state whenever it asks.
+    pub const TRACED: u32 = 2;
+}
+
+/// Bits of [`Slot::resume`].
+pub mod resume {
+    /// One instruction, then `SIGTRAP`.
+    pub const STEP: u32 = 1;
+    /// The image of the extended processor state was changed.
+    pub const STATE_CHANGED: u32 = 2;
+}
+
+/// Indexes into [`Slot::registers`].
+pub mod register {
+    /// General registers from r15 to rdi come first, in the order of the shim's frame.
+    pub const GENERAL: usize = 15;
+    /// The result of a call, or what the register holds.
+    pub const RAX: usize = 10;
+    /// The first argument.
+    pub const RDI: usize = 14;
+    /// The second argument.
+    pub const RSI: usize = 13;
+    /// The third argument.
+    pub const RDX: usize = 12;
+    /// The fourth argument.
+    pub const R10: usize = 7;
+    /// The fifth argument.
+    pub const R8: usize = 9;
+    /// The sixth argument.
+    pub const R9: usize = 8;
+    /// The number of the call that the thread is in, or all ones.
+    pub const ORIGINAL_RAX: usize = 15;
+    /// Where the thread goes on.
+    pub const RIP: usize = 16;
+    /// The code segment.
+    pub const CS: usize = 17;
+    /// The flags.
+    pub const FLAGS: usize = 18;
+    /// The stack pointer.
+    pub const RSP: usize = 19;
+    /// The stack segment.
+    pub const SS: usize = 20;
+    /// The base of FS.
+    pub const FS_BASE: usize = 21;
+    /// The base of GS.
+    pub const GS_BASE: usize = 22;
+    /// How many there are; the last four are segments that 64-bit code does not use.
+    pub const COUNT: usize = 27;
 }
 
 /// Indexes into [`Slot::ids`].

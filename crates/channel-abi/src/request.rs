@@ -12,6 +12,23 @@ pub const FAULT: u32 = 10_001;
 /// failed): the action and the negative error number.
 pub const ACTION_FAILED: u32 = 10_002;
 
+/// A watched thread is about to make the call that is in its registers. Reply: one of [`verdict`].
+pub const ENTER_CALL: u32 = 10_003;
+/// The call that a watched thread announced is over; its result is in the registers.
+pub const LEAVE_CALL: u32 = 10_004;
+
+/// A thread that stands still has done what [`action::POKE`] told it: 0 or a negative error number.
+/// It goes on waiting for the reply to what it has asked before.
+pub const POKED: u32 = 10_005;
+
+/// Replies to [`ENTER_CALL`].
+pub mod verdict {
+    /// Make the call.
+    pub const RUN: i64 = 0;
+    /// Do not: the registers hold what the caller gets.
+    pub const SKIP: i64 = 1;
+}
+
 /// Where in [`Slot::args`](crate::Slot::args) the parts of a reply are.
 pub mod reply {
     /// The result: a value, a negative error number or one of [`super::restart`].
@@ -51,6 +68,10 @@ pub mod action {
     pub const LEND: u64 = 7;
     /// The answer may be kept for as long as the [`Facts`](crate::Facts) are what the details say.
     pub const KEEP: u64 = 8;
+    /// A tracer writes to memory that the thread may only read: the first detail is the address of a
+    /// word, the second its value, and bits 8 to 15 are the protection that the memory has. Then
+    /// the thread says [`POKED`](super::POKED).
+    pub const POKE: u64 = 9;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

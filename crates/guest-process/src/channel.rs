@@ -233,6 +233,8 @@ impl Channel {
         slot.polled.store(0, SeqCst);
         slot.pending.store(0, SeqCst);
         slot.plain_actions.store(0, SeqCst);
+        slot.watch.store(0, SeqCst);
+        slot.resume.store(0, SeqCst);
         slot.signal_mask.store(0, SeqCst);
         slot.host_tid.store(0, SeqCst);
         slot.in_futex.store(0, SeqCst);

@@ -7,6 +7,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use channel_abi::layout::{
     BELL_ADDRESS, CHANNEL_ADDRESS, DOORBELL_FD, MAX_SPACES, MAX_THREADS, SLEEP_WORDS,
 };
+use channel_abi::request::{action, reply};
 use channel_abi::{Bell, ChannelHeader, Slot, sleep, state};
 
 use crate::host::{self, futex, nr};
@@ -47,7 +48,10 @@ pub fn request_staged(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
     if slot.wake.load(Relaxed) != 0 {
         wake_another(slot);
     }
-    slot.args[0].load(Relaxed).cast_signed()
+    if slot.args[reply::ACTION].load(Relaxed) == action::EXIT_THREAD {
+        crate::spawn::exit_thread(thread);
+    }
+    slot.args[reply::RESULT].load(Relaxed).cast_signed()
 }
 
 /// The kernel asks this thread to wake another one: from this CPU no interrupt to another is

@@ -13,7 +13,8 @@ use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
 use crate::{
-    actions, answers, frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging, usage,
+    actions, answers, frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging,
+    usage, watched,
 };
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
@@ -22,6 +23,9 @@ use crate::{
 extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
     let thread = tcb();
     let mut number = registers.rax;
+    if thread.slot().watch.load(Relaxed) != 0 {
+        return watched::dispatch(thread, registers);
+    }
     if let Some(id) = own_id(number) {
         registers.rax = u64::from(thread.slot().ids[id].load(Relaxed));
         return 0;
@@ -39,18 +43,30 @@ extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
         if result == restart::CONTINUATION {
             number = nr::RESTART_SYSCALL;
         }
-        if !deliver(thread, registers, Some((original, result)), true) {
+        thread.original.set(original);
+        let Some(call) = deliver(thread, registers, Some((original, result)), true) else {
+            watched::arm_step(thread, registers);
+            return 1;
+        };
+        if thread.slot().watch.load(Relaxed) != 0 {
+            watched::make_again(registers, call);
+            watched::arm_step(thread, registers);
             return 1;
         }
     }
     if thread.deliverable() != 0 {
-        deliver(thread, registers, None, false);
+        thread.original.set(number);
+        if let Some(call) = deliver(thread, registers, None, false) {
+            watched::make_again(registers, call);
+        }
+        watched::arm_step(thread, registers);
         return 1;
     }
     u32::from(number == nr::EXECVE || matches!(number, nr::CLONE | nr::CLONE3 | nr::VFORK))
 }
 
-fn is_restart(result: i64) -> bool {
+/// Whether a result says that the call is to be made again.
+pub fn is_restart(result: i64) -> bool {
     matches!(
         result,
         restart::IF_ASKED | restart::ALWAYS | restart::IF_NO_HANDLER | restart::CONTINUATION
@@ -59,7 +75,7 @@ fn is_restart(result: i64) -> bool {
 
 /// Calls that only tell a thread who it is.
 #[inline(always)]
-fn own_id(number: u64) -> Option<usize> {
+pub fn own_id(number: u64) -> Option<usize> {
     match number {
         nr::GETPID => Some(ids::PID),
         nr::GETTID => Some(ids::TID),
@@ -73,17 +89,25 @@ fn own_id(number: u64) -> Option<usize> {
 }
 
 fn sigreturn(thread: &Tcb, registers: &mut Registers) -> u32 {
+    let bad_frame = load_frame(thread, registers);
+    thread.original.set(u64::MAX);
+    deliver(thread, registers, None, bad_frame);
+    1
+}
+
+/// `rt_sigreturn` up to where signals are looked for. Returns whether the frame was bad.
+pub fn load_frame(thread: &Tcb, registers: &mut Registers) -> bool {
     const SIGSEGV: u64 = 11;
     const SI_KERNEL: u64 = 128;
     let bad_frame = frame::sigreturn(thread, registers).is_err();
     if bad_frame {
         request(thread, channel_abi::request::FAULT, [SIGSEGV, SI_KERNEL, 0, 0, 0, 0]);
     }
-    deliver(thread, registers, None, bad_frame);
-    1
+    bad_frame
 }
 
-fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
+/// Makes one call, wherever it is served.
+pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
     let r = &*registers;
     match number {
         nr::RT_SIGPROCMASK => mask::rt_sigprocmask(thread, r.rdi, r.rsi, r.rdx, r.r10),
@@ -197,7 +221,6 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
     match word & 0xff {
         action::NONE => Ok(result),
         action::LEAVE => Ok(spawn::leave(thread, registers)),
-        action::EXIT_THREAD => spawn::exit_thread(thread),
         action::LEND => {
             inbox::catch_up(thread.slot().args[reply::DETAIL2].load(Relaxed));
             match lent::call(thread, number, registers) {

@@ -45,6 +45,7 @@ mod staging;
 mod thread;
 mod usage;
 mod usermem;
+mod watched;
 mod zygote;
 
 /// A bug of ours. The kernel sees the process end and reports it.

@@ -22,6 +22,8 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
+use channel_abi::watch;
+
 use crate::channel::bell;
 use crate::dispatch::in_vdso;
 use crate::host::{self, map, nr};
@@ -51,7 +53,9 @@ pub fn trapped_at(site: u64) -> u64 {
     let back = site + 2;
     let limit = u64::from(bell().rewrite_after.load(Relaxed));
     // Another thread may hold the lock when this one forks; so nobody ever waits for it.
-    if limit == 0 || !LOCK.try_lock() {
+    // A tracer shall see the code as it was written.
+    let is_traced = crate::thread::tcb().slot().watch.load(Relaxed) & watch::TRACED != 0;
+    if limit == 0 || is_traced || !LOCK.try_lock() {
         return back;
     }
     let result = if count(site) == limit { rewrite(site) } else { back };

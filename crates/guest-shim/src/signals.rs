@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use channel_abi::layout::{KICK_SIGNAL, SHIM_BASE, SHIM_IMAGE_END};
-use channel_abi::request::{FAULT, restart};
+use channel_abi::request::{FAULT, NEXT_SIGNAL, action, reply, restart};
 
 use crate::channel::request;
 use crate::entry::{
@@ -14,9 +14,9 @@ use crate::entry::{
 use crate::frame::{self, HostContext};
 use crate::futex::{shim_futex_begin, shim_futex_end};
 use crate::host::{self, errno, nr};
-use crate::thread::{Tcb, tcb};
+use crate::thread::{Step, Tcb, tcb};
 use crate::usermem::{self, address_of};
-use crate::{rewrite, spawn};
+use crate::{rewrite, spawn, watched};
 
 const SIGILL: u64 = 4;
 const SIGTRAP: u64 = 5;
@@ -74,6 +74,9 @@ extern "C" fn on_trap(_signal: i32, info: &HostInfo, context: &mut HostContext) 
         context.rax = errno::ENOSYS.cast_unsigned(); // `int $0x80`: no 32-bit calls here
         return;
     }
+    if tcb().step.get() != Step::Off {
+        context.flags &= !TRAP_FLAG;
+    }
     context.rcx = rewrite::trapped_at(context.rip - 2);
     context.r11 = context.flags;
     context.rip = shim_entry as *const () as usize as u64;
@@ -90,11 +93,14 @@ extern "C" fn on_fault(signal: i32, info: &HostInfo, context: &mut HostContext) 
         context.rip = rip;
         return;
     }
+    let thread = tcb();
+    if signal as u64 == SIGTRAP && info.code == TRAP_TRACE && goes_on_stepping(thread, context) {
+        return;
+    }
     if in_shim(context.rip) {
         host::exit_group(host::SHIM_PANIC);
     }
-    let thread = tcb();
-    frame::save(thread.registers(), context);
+    save_guest(thread, context);
     let args = [
         signal as u64,
         i64::from(info.code).cast_unsigned(),
@@ -106,6 +112,50 @@ extern "C" fn on_fault(signal: i32, info: &HostInfo, context: &mut HostContext) 
     // The kernel is told in normal context, with the guest's registers safe in the frame.
     thread.fault.set(Some(args));
     context.rip = shim_recheck as *const () as usize as u64;
+}
+
+const TRAP_FLAG: u64 = 0x100;
+/// `si_code` of a trap after one instruction.
+const TRAP_TRACE: i32 = 2;
+
+/// Keeps the guest's registers. The trap flag is the tracer's, not the guest's.
+fn save_guest(thread: &Tcb, context: &mut HostContext) {
+    if thread.step.get() != Step::Off {
+        context.flags &= !TRAP_FLAG;
+        thread.step.set(Step::Wanted);
+    }
+    frame::save(thread.registers(), context);
+}
+
+/// A trap after one instruction, while a tracer wants the guest to make one step. Returns whether
+/// that step is not over yet.
+fn goes_on_stepping(thread: &Tcb, context: &mut HostContext) -> bool {
+    let at = |label: unsafe extern "C" fn()| label as *const () as usize as u64;
+    match thread.step.get() {
+        Step::Off => false,
+        _ if (at(shim_restore_begin)..at(shim_restore_end)).contains(&context.rip) => {
+            thread.step.set(Step::Leaving);
+            true
+        }
+        _ if in_shim(context.rip) => {
+            // The step was a call. It is over when the shim has served it.
+            context.flags &= !TRAP_FLAG;
+            true
+        }
+        Step::Leaving => {
+            thread.step.set(Step::Armed); // in guest code, of which nothing has run
+            true
+        }
+        _ => match rewrite::guest_rip(context.rip) {
+            None => true, // on the way into the shim
+            Some(rip) => {
+                context.rip = rip;
+                context.flags &= !TRAP_FLAG;
+                thread.step.set(Step::Off);
+                false
+            }
+        },
+    }
 }
 
 /// The kernel wants this thread to look for signals.
@@ -121,7 +171,7 @@ extern "C" fn on_kick(_signal: i32, _info: &HostInfo, context: &mut HostContext)
     {
         let thread = tcb();
         context.rip = rip;
-        frame::save(thread.registers(), context);
+        save_guest(thread, context);
         context.rip = at(shim_recheck);
     }
     // Else it is in the shim, or on the way in: it looks before it leaves.
@@ -131,12 +181,15 @@ extern "C" fn on_kick(_signal: i32, _info: &HostInfo, context: &mut HostContext)
 #[unsafe(no_mangle)]
 pub extern "C" fn shim_look_for_signals(registers: &mut Registers) -> u32 {
     let thread = tcb();
-    if let Some(args) = thread.fault.take() {
+    let fault = thread.fault.take();
+    if let Some(args) = fault {
         request(thread, FAULT, args);
-        deliver(thread, registers, None, true);
-    } else {
-        deliver(thread, registers, None, false);
     }
+    thread.original.set(u64::MAX);
+    if let Some(call) = deliver(thread, registers, None, fault.is_some()) {
+        watched::make_again(registers, call);
+    }
+    watched::arm_step(thread, registers);
     1
 }
 
@@ -145,25 +198,27 @@ pub type InterruptedCall = Option<(u64, i64)>;
 
 /// Delivers every signal that is due. `ask` asks the kernel even if nothing seems to be.
 ///
-/// Returns whether the interrupted call shall be made again at once, because no handler ran.
+/// Returns the interrupted call if it shall be made again at once, because no handler ran.
 pub fn deliver(
     thread: &Tcb,
     registers: &mut Registers,
     mut call: InterruptedCall,
     mut ask: bool,
-) -> bool {
+) -> InterruptedCall {
     loop {
         if !ask && thread.deliverable() == 0 {
             break;
         }
         ask = false;
-        let signal = request(thread, channel_abi::request::NEXT_SIGNAL, [0; 6]);
+        let signal = watched::ask(thread, registers, NEXT_SIGNAL, &mut call);
         let slot = thread.slot();
-        let action = slot.args[channel_abi::request::reply::ACTION].load(Relaxed) & 0xff;
-        if action == channel_abi::request::action::LEAVE {
-            registers.rax = spawn::leave(thread, registers).cast_unsigned();
-            call = None;
-            continue;
+        match slot.args[reply::ACTION].load(Relaxed) & 0xff {
+            action::LEAVE => {
+                registers.rax = spawn::leave(thread, registers).cast_unsigned();
+                call = None;
+                continue;
+            }
+            _ => {}
         }
         if signal <= 0 {
             if thread.deliverable() == 0 || signal < 0 {
@@ -183,9 +238,15 @@ pub fn deliver(
             const FORCED: u64 = 128;
             request(thread, FAULT, [SIGSEGV, FORCED, registers.rsp, 0, 0, 0]);
             ask = true;
+        } else if thread.step.get() != Step::Off {
+            // A step into a handler ends before its first instruction.
+            thread.step.set(Step::Off);
+            const CODE: u64 = TRAP_TRACE as u64;
+            request(thread, FAULT, [SIGTRAP, CODE, registers.rip, 0, 0, 0]);
+            ask = true;
         }
     }
-    call.is_some()
+    call
 }
 
 fn prepare_restart(registers: &mut Registers, number: u64, how: i64, flags: u64) {

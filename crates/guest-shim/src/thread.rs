@@ -68,6 +68,24 @@ pub struct Tcb {
     pub has_kept: Cell<bool>,
     /// Set while this thread plays a `vfork` child.
     pub vfork: Cell<Option<VforkParent>>,
+    /// The number of the call that the thread is in, or all ones, as a tracer sees it.
+    pub original: Cell<u64>,
+    /// How far a single step has come.
+    pub step: Cell<Step>,
+}
+
+/// A single step of guest code, done with the processor's trap flag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Step {
+    /// No step is wanted.
+    Off = 0,
+    /// A step is wanted when the thread goes back to guest code.
+    Wanted = 1,
+    /// The trap flag is set, on the last instructions of the shim.
+    Leaving = 2,
+    /// The next trap comes after one instruction of the guest.
+    Armed = 3,
 }
 
 /// What a thread that plays a `vfork` child needs to become the parent again.
@@ -128,6 +146,8 @@ impl Tcb {
         self.vfork.set(None);
         self.fault.set(None);
         self.has_kept.set(false);
+        self.original.set(u64::MAX);
+        self.step.set(Step::Off);
     }
 
     /// This thread's slot of the channel.

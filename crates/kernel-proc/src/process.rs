@@ -14,6 +14,7 @@ mod stat;
 mod status;
 mod tasks;
 
+use std::any::Any;
 use std::rc::{Rc, Weak};
 
 use kernel_core::user_namespace::UserNamespace;
@@ -100,6 +101,13 @@ struct Context {
     reader: Rc<UserNamespace>,
 }
 
+impl Context {
+    /// The mappings of the process in the host's words.
+    fn host_maps(&self) -> String {
+        self.subject.host_text(HostFile::Maps)
+    }
+}
+
 type Reader = fn(&Context) -> SysResult<Vec<u8>>;
 type Writer = fn(&Context, &[u8]) -> SysResult<()>;
 
@@ -131,20 +139,33 @@ struct Entry {
     node: Node,
     /// Only in the directory of a process, not in that of a thread.
     process_only: bool,
+    /// Only in the directory of a thread.
+    task_only: bool,
+    /// Only for those who may look into the process, whatever the mode says.
+    is_private: bool,
 }
 
 const fn entry(name: &'static str, mode: u32, node: Node) -> Entry {
-    Entry { name, mode, node, process_only: false }
+    Entry { name, mode, node, process_only: false, task_only: false, is_private: false }
 }
 
 const fn process_entry(name: &'static str, mode: u32, node: Node) -> Entry {
-    Entry { name, mode, node, process_only: true }
+    Entry { name, mode, node, process_only: true, task_only: false, is_private: false }
+}
+
+const fn private_entry(name: &'static str, mode: u32, node: Node) -> Entry {
+    Entry { name, mode, node, process_only: false, task_only: false, is_private: true }
+}
+
+const fn task_entry(name: &'static str, mode: u32, node: Node) -> Entry {
+    Entry { name, mode, node, process_only: false, task_only: true, is_private: false }
 }
 
 const ENTRIES: &[Entry] = &[
     process_entry("task", 0o555, Node::Tasks),
     entry("attr", 0o555, Node::Attributes),
-    entry("auxv", 0o400, Node::Text(identity::auxv)),
+    private_entry("auxv", 0o400, Node::Text(identity::auxv)),
+    task_entry("children", 0o444, Node::Text(identity::children)),
     entry("cgroup", 0o444, Node::Cgroup),
     entry("cmdline", 0o444, Node::Text(identity::command_line)),
     entry("comm", 0o644, Node::Value(identity::name, identity::set_name)),
@@ -154,16 +175,16 @@ const ENTRIES: &[Entry] = &[
         Node::Value(identity::core_filter, identity::set_core_filter),
     ),
     entry("cwd", 0o777, Node::Place(places::Place::WorkingDirectory)),
-    entry("environ", 0o400, Node::Text(identity::environment)),
+    private_entry("environ", 0o400, Node::Text(identity::environment)),
     entry("exe", 0o777, Node::Place(places::Place::Executable)),
     entry("fd", 0o500, Node::Descriptors),
     entry("fdinfo", 0o555, Node::DescriptorInfo),
     entry("gid_map", 0o644, Node::IdMap(id_maps::MapFile::Groups)),
-    entry("io", 0o400, Node::Text(stat::io)),
+    private_entry("io", 0o400, Node::Text(stat::io)),
     entry("limits", 0o444, Node::Text(limits::text)),
     entry("loginuid", 0o644, Node::Text(|_| Ok(b"4294967295".to_vec()))),
-    entry("maps", 0o444, Node::Text(maps::maps)),
-    entry("mem", 0o600, Node::Memory),
+    private_entry("maps", 0o444, Node::Text(maps::maps)),
+    private_entry("mem", 0o600, Node::Memory),
     entry("mountinfo", 0o444, Node::Mounts(mounts::mountinfo)),
     entry("mounts", 0o444, Node::Mounts(mounts::mounts)),
     process_entry("mountstats", 0o400, Node::Mounts(mounts::mountstats)),
@@ -178,19 +199,19 @@ const ENTRIES: &[Entry] = &[
     ),
     // Physical addresses are nobody's business.
     entry("pagemap", 0o400, Node::Text(|_| Err(Errno::EPERM))),
-    entry("personality", 0o400, Node::Text(identity::personality)),
+    private_entry("personality", 0o400, Node::Text(identity::personality)),
     entry("root", 0o777, Node::Place(places::Place::Root)),
     entry("sched", 0o644, Node::Text(stat::sched)),
     entry("schedstat", 0o444, Node::Text(stat::schedstat)),
     entry("sessionid", 0o444, Node::Text(|_| Ok(b"4294967295".to_vec()))),
     entry("setgroups", 0o644, Node::IdMap(id_maps::MapFile::Setgroups)),
-    entry("smaps", 0o444, Node::Text(maps::smaps)),
-    entry("smaps_rollup", 0o444, Node::Text(maps::smaps_rollup)),
-    entry("stack", 0o400, Node::Text(|_| Ok(Vec::new()))),
+    private_entry("smaps", 0o444, Node::Text(maps::smaps)),
+    private_entry("smaps_rollup", 0o444, Node::Text(maps::smaps_rollup)),
+    private_entry("stack", 0o400, Node::Text(|_| Ok(Vec::new()))),
     entry("stat", 0o444, Node::Text(stat::stat)),
     entry("statm", 0o444, Node::Text(stat::statm)),
     entry("status", 0o444, Node::Text(status::text)),
-    entry("syscall", 0o400, Node::Text(|_| Ok(b"running\n".to_vec()))),
+    private_entry("syscall", 0o400, Node::Text(|_| Ok(b"running\n".to_vec()))),
     process_entry("timers", 0o444, Node::Text(|_| Ok(Vec::new()))),
     process_entry("timerslack_ns", 0o666, Node::Text(identity::timer_slack)),
     entry("uid_map", 0o644, Node::IdMap(id_maps::MapFile::Users)),
@@ -228,7 +249,11 @@ struct Directory {
 impl Directory {
     fn entries(&self) -> impl Iterator<Item = &'static Entry> + use<> {
         let is_task = self.context.subject.is_task;
-        ENTRIES.iter().filter(move |entry| !(is_task && entry.process_only))
+        ENTRIES.iter().filter(
+            move |entry| {
+                if is_task { !entry.process_only } else { !entry.task_only }
+            },
+        )
     }
 }
 
@@ -278,9 +303,13 @@ fn make_node(parent: &PseudoInode, entry: &Entry, context: &Context) -> Rc<Pseud
     let (name, mode) = (entry.name.as_bytes(), entry.mode);
     let context = context.clone();
     match entry.node {
-        Node::Text(read) => parent.file_in(name, mode, Text { context, read, write: None }),
+        Node::Text(read) => {
+            let is_private = entry.is_private;
+            parent.file_in(name, mode, Text { context, read, write: None, is_private })
+        }
         Node::Value(read, write) => {
-            parent.file_in(name, mode, Text { context, read, write: Some(write) })
+            let (write, is_private) = (Some(write), entry.is_private);
+            parent.file_in(name, mode, Text { context, read, write, is_private })
         }
         Node::Cgroup => parent.file_in(name, mode, cgroup::CgroupFile { context }),
         Node::Mounts(show) => parent.file_in(name, mode, mounts::MountsFile { context, show }),
@@ -316,6 +345,14 @@ struct Text {
     context: Context,
     read: Reader,
     write: Option<Writer>,
+    is_private: bool,
+}
+
+/// Whether the caller may look into the process; nobody minds if it has ended.
+fn check_inspection(subject: &Subject, caller: &dyn Any) -> SysResult<()> {
+    let Ok(other) = subject.thread() else { return Ok(()) };
+    let is_allowed = Thread::of_caller(caller)?.may_inspect(&other);
+    if is_allowed { Ok(()) } else { Err(Errno::EACCES) }
 }
 
 impl TextFile for Text {
@@ -329,12 +366,15 @@ impl TextFile for Text {
     }
 
     fn bind(&self, request: &OpenRequest<'_>) -> SysResult<Option<Rc<dyn TextFile>>> {
+        if self.is_private {
+            check_inspection(&self.context.subject, request.caller)?;
+        }
         let reader = &request.credentials.user_namespace;
         if reader.is_initial() {
             return Ok(None);
         }
         let context = Context { reader: Rc::clone(reader), ..self.context.clone() };
-        Ok(Some(Rc::new(Self { context, read: self.read, write: self.write })))
+        Ok(Some(Rc::new(Self { context, ..*self })))
     }
 }
 

@@ -133,8 +133,8 @@ syscalls! {
     clone                    [ 56] (hex("flags"), address("stack"), address("parent_tid"), address("child_tid"), address("tls")) Partial(wait tasks::clone, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL); CLONE_PTRACE is ignored");
     fork                     [ 57] () Full(wait tasks::fork);
     vfork                    [ 58] () Full(wait tasks::vfork);
-    execve                   [ 59] (path("pathname"), address("argv"), address("envp")) Partial(tasks::execve, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
-    exit                     [ 60] (int("status")) Full(tasks::exit);
+    execve                   [ 59] (path("pathname"), address("argv"), address("envp")) Partial(wait tasks::execve, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
+    exit                     [ 60] (int("status")) Full(wait tasks::exit);
     wait4                    [ 61] (int("pid"), out("wstatus", 4), hex("options"), out("rusage", 144)) Full(wait tasks::wait4);
     kill                     [ 62] (int("pid"), signal("sig")) Full(signals::kill);
     uname                    [ 63] (out("buf", 390)) Full(system::uname);
@@ -175,7 +175,7 @@ syscalls! {
     getrusage                [ 98] (int("who"), out("usage", 144)) Partial(tasks::getrusage, "times and the largest resident memory; faults, blocks and switches are zero");
     sysinfo                  [ 99] (out("info", 112)) Partial(system::sysinfo, "load and free memory are the host's; swap is not shown");
     times                    [100] (out("buf", 32)) Full(tasks::times);
-    ptrace                   [101] (int("request"), int("pid"), address("addr"), address("data")) Refused(EPERM, "guests may not take each other's shims apart; debuggers are for the host");
+    ptrace                   [101] (int("request"), int("pid"), address("addr"), address("data")) Partial(wait tasks::ptrace, "no hardware breakpoints, no change of segments or the GS base, no seccomp metadata");
     getuid                   [102] () Full(tasks::getuid);
     syslog                   [103] (int("type"), address("bufp"), int("len")) Refused(EPERM, "there is no kernel log; as Linux with dmesg_restrict");
     getgid                   [104] () Full(tasks::getgid);
@@ -305,7 +305,7 @@ syscalls! {
     clock_gettime            [228] (int("clockid"), out("tp", 16)) Full(time::clock_gettime);
     clock_getres             [229] (int("clockid"), out("res", 16)) Full(time::clock_getres);
     clock_nanosleep          [230] (int("clockid"), hex("flags"), in_("request", 16), out("remain", 16)) Partial(wait time::clock_nanosleep, "an absolute sleep on CLOCK_REALTIME does not follow a host clock that is set meanwhile");
-    exit_group               [231] (int("status")) Full(tasks::exit_group);
+    exit_group               [231] (int("status")) Full(wait tasks::exit_group);
     epoll_wait               [232] (fd("epfd"), out("events", 768), int("maxevents"), int("timeout")) Full(wait events::epoll_wait);
     epoll_ctl                [233] (fd("epfd"), int("op"), fd("fd"), in_("event", 12)) Full(events::epoll_ctl);
     tgkill                   [234] (int("tgid"), int("tid"), signal("sig")) Full(signals::tgkill);
@@ -391,12 +391,12 @@ syscalls! {
     sched_setattr            [314] (int("pid"), address("attr"), hex("flags")) Partial(tasks::sched_setattr, "values are kept and told; the host schedules guest threads as it likes; SCHED_DEADLINE is refused (EINVAL)");
     sched_getattr            [315] (int("pid"), out_by("attr", 2), size("size"), hex("flags")) Full(tasks::sched_getattr);
     renameat2                [316] (dirfd("olddirfd"), path("oldpath"), dirfd("newdirfd"), path("newpath"), hex("flags")) Full(files::renameat2);
-    seccomp                  [317] (int("operation"), hex("flags"), address("args")) Refused(EINVAL, "as a kernel without CONFIG_SECCOMP; the sandbox has its own filter");
+    seccomp                  [317] (int("operation"), hex("flags"), address("args")) Partial(tasks::seccomp, "no listener in user space (SECCOMP_RET_USER_NOTIF)");
     getrandom                [318] (out_by("buf", 1), size("buflen"), hex("flags")) Full(system::getrandom);
     memfd_create             [319] (path("name"), hex("flags")) Partial(files::memfd_create, "no huge pages");
     kexec_file_load          [320] (fd("kernel_fd"), fd("initrd_fd"), size("cmdline_len"), address("cmdline"), hex("flags")) Refused(EPERM, "this kernel is not replaced from inside");
     bpf                      [321] (int("cmd"), address("attr"), size("size")) Refused(EPERM, "no programs run in this kernel; as Linux with unprivileged_bpf_disabled");
-    execveat                 [322] (dirfd("dirfd"), path("pathname"), address("argv"), address("envp"), hex("flags")) Partial(tasks::execveat, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
+    execveat                 [322] (dirfd("dirfd"), path("pathname"), address("argv"), address("envp"), hex("flags")) Partial(wait tasks::execveat, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
     userfaultfd              [323] () Refused(EPERM, "a way to stop the host's memory management half-way");
     membarrier               [324] (int("cmd"), hex("flags"), int("cpu_id")) Shim("done by the host under the filter");
     mlock2                   [325] (address("addr"), size("len"), hex("flags")) Partial(memory::mlock2, "as mlock");

@@ -13,8 +13,10 @@ mod personality;
 mod pidfd;
 mod prctl;
 mod priority;
+mod ptrace;
 mod robust_list;
 mod scheduling;
+mod seccomp;
 mod usage;
 mod wait;
 
@@ -34,12 +36,14 @@ pub(crate) use personality::personality;
 pub(crate) use pidfd::{pidfd_getfd, pidfd_open, pidfd_send_signal};
 pub(crate) use prctl::prctl;
 pub(crate) use priority::{getpriority, ioprio_get, ioprio_set, setpriority};
+pub(crate) use ptrace::ptrace;
 pub(crate) use robust_list::get_robust_list;
 pub(crate) use scheduling::{
     sched_get_priority_max, sched_get_priority_min, sched_getaffinity, sched_getattr,
     sched_getparam, sched_getscheduler, sched_rr_get_interval, sched_setaffinity, sched_setattr,
     sched_setparam, sched_setscheduler,
 };
+pub(crate) use seccomp::seccomp;
 pub(crate) use usage::{getrusage, times};
 pub(crate) use wait::{wait4, waitid};
 

@@ -72,6 +72,11 @@ pub fn argument_limit(thread: &Thread) -> u64 {
 
 /// Runs another program in the process of `thread`. If this fails nothing has changed.
 pub fn execute(thread: &Rc<Thread>, request: ExecRequest<'_>) -> SysResult<()> {
+    thread.exec(prepare(thread, request)?)
+}
+
+/// Finds and loads a program for [`Thread::exec`].
+pub fn prepare(thread: &Rc<Thread>, request: ExecRequest<'_>) -> SysResult<NewProgram> {
     let ExecRequest { executable, name, is_closed_on_exec, mut argv, envp } = request;
     if argv.is_empty() {
         argv.push(Vec::new());
@@ -100,7 +105,7 @@ pub fn execute(thread: &Rc<Thread>, request: ExecRequest<'_>) -> SysResult<()> {
         file = finder.open_program(&Executable::Path { start, path, last_link })?;
         interpreted = script.interpreter;
     }
-    finder.start(&file, name, &argv, &envp)
+    finder.load(&file, name, &argv, &envp)
 }
 
 fn first_bytes(file: &OpenFile) -> SysResult<Vec<u8>> {
@@ -170,13 +175,13 @@ impl<'a> Finder<'a> {
         open_location(&self.access(&kernel), &location, OpenFlags::empty(), Fresh::No)?.into_file()
     }
 
-    fn start(
+    fn load(
         &self,
         file: &Rc<OpenFile>,
         name: &[u8],
         argv: &[Vec<u8>],
         envp: &[Vec<u8>],
-    ) -> SysResult<()> {
+    ) -> SysResult<NewProgram> {
         let location = file.location().cloned().ok_or(Errno::EACCES)?;
         let (credentials, secure) =
             identity::after_exec(&self.credentials, self.file_ids(&location)?);
@@ -206,7 +211,7 @@ impl<'a> Finder<'a> {
             let event = ProcessEvent::Executed(&path, &command_line);
             supervisor.process(self.thread.process().pid, event);
         }
-        self.thread.exec(NewProgram {
+        Ok(NewProgram {
             image: loaded.image,
             program: Program {
                 location: Some(location.clone()),
@@ -224,6 +229,14 @@ impl<'a> Finder<'a> {
         })
     }
 
+    /// Whether another process has the same root and working directory, and could move them.
+    fn shares_fs_with_others(&self) -> bool {
+        let threads = self.thread.process().threads();
+        let own = threads.iter().filter(|thread| Rc::ptr_eq(&thread.fs(), &self.fs)).count();
+        // One handle more is this finder's.
+        Rc::strong_count(&self.fs) > own + 1
+    }
+
     /// A program is about to be mapped: `/proc/<pid>/maps` shall know its path.
     fn note_mapping(&self, file: &OpenFile) {
         let request = MapRequest { shared: false, writable: false, offset: 0, length: 1 };
@@ -236,6 +249,8 @@ impl<'a> Finder<'a> {
     /// What the set-id bits of a file ask for, if the thread and the mount let them.
     fn file_ids(&self, location: &Location) -> SysResult<FileIds> {
         let denied = self.thread.attributes().no_new_privs
+            || self.thread.is_traced_by_the_powerless()
+            || self.shares_fs_with_others()
             || location.mount.flags().contains(MountFlags::NO_SUID);
         if denied {
             return Ok(FileIds::default());

@@ -17,6 +17,7 @@ use linux_abi::sockets::Ucred;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
 
+use crate::call_filter::CallFilter;
 use crate::cgroup::{Cgroup, Cgroups};
 use crate::ids::IdTable;
 use crate::limits::Limits;
@@ -170,6 +171,7 @@ impl Kernel {
             fs,
             namespaces: self.first_namespaces(),
             attributes: Attributes::new(),
+            call_filter: CallFilter::None,
         };
         let thread = Thread::new(process.pid, &process, parts);
         *self.first.borrow_mut() = Some(process);

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod call_filter;
 pub mod cgroup;
 mod clock_timer;
 pub mod clocks;
@@ -27,6 +28,7 @@ pub mod pidfd;
 pub mod posix_timer;
 pub mod process;
 pub mod process_timers;
+pub mod ptrace;
 pub mod signals;
 mod terminal_jobs;
 #[cfg(any(test, feature = "testing"))]

@@ -1,6 +1,8 @@
 //! The host's side of a guest thread.
 
+use std::future::Future;
 use std::ops::Range;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use kernel_core::memory::UserMemory;
@@ -30,6 +32,44 @@ pub trait Machine {
     /// Tells the shim whether a signal waits for this thread whatever its mask is: it then asks
     /// the kernel before it goes back to guest code, and after the mask changes.
     fn set_pending_signals(&self, pending: u64);
+
+    /// Tells the shim whether to announce each call (`calls`), also its end (`ends`), and whether to
+    /// show all of the thread's state (`traced`).
+    fn set_watch(&self, calls: bool, ends: bool, traced: bool) {
+        let _ = (calls, ends, traced);
+    }
+
+    /// The registers of a thread that is watched and asks the kernel something right now. A claim
+    /// of the guest's.
+    fn registers(&self) -> UserRegisters {
+        UserRegisters::default()
+    }
+
+    /// Replaces the registers with which such a thread goes on.
+    fn set_registers(&self, registers: &UserRegisters) {
+        let _ = registers;
+    }
+
+    /// The extended processor state of such a thread, as `XSAVE` lays it out. A claim as well.
+    fn extended_state(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Replaces the first bytes of the extended processor state of such a thread.
+    fn set_extended_state(&self, state: &[u8]) {
+        let _ = state;
+    }
+
+    /// Writes a word to memory that such a thread may only read.
+    fn poke(&self, address: u64, word: u64) -> Pin<Box<dyn Future<Output = SysResult<()>>>> {
+        let _ = (address, word);
+        Box::pin(std::future::ready(Err(Errno::EFAULT)))
+    }
+
+    /// Whether such a thread goes on for one instruction only.
+    fn set_step(&self, step: bool) {
+        let _ = step;
+    }
 
     /// Makes the thread ask the kernel for signals soon: it runs guest code, sleeps in a host
     /// futex, or is on its way out of the shim. If it is inside a system call of ours, the call's
@@ -89,6 +129,13 @@ pub trait Machine {
     /// result is the child's machine; this one becomes the parent's again by itself.
     fn vfork(&self, start: Start) -> SysResult<Rc<dyn Machine>>;
 
+    /// Prepares a host thread for another guest process that uses the same memory (`CLONE_VM`).
+    /// The shim makes it as it does with [`new_thread`](Self::new_thread).
+    fn new_process_beside(&self, start: Start) -> SysResult<Rc<dyn Machine>> {
+        let _ = start;
+        Err(Errno::EINVAL)
+    }
+
     /// Prepares one more host thread in the same host process. The shim makes it when it reads
     /// the reply of the call that is under way.
     fn new_thread(&self, start: Start) -> SysResult<Rc<dyn Machine>>;
@@ -140,6 +187,69 @@ pub trait Machine {
     /// The same with sizes (`/proc/<pid>/smaps`).
     fn smaps_text(&self) -> Vec<u8> {
         Vec::new()
+    }
+}
+
+/// The registers of a thread: `struct user_regs_struct`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserRegisters(pub [u64; UserRegisters::COUNT]);
+
+impl UserRegisters {
+    /// How many there are.
+    pub const COUNT: usize = 27;
+    const RAX: usize = 10;
+    /// The number of the call that the thread is in.
+    pub const ORIGINAL_RAX: usize = 15;
+    /// Where it goes on.
+    pub const RIP: usize = 16;
+    /// The code segment.
+    pub const CS: usize = 17;
+    /// The flags.
+    pub const FLAGS: usize = 18;
+    const RSP: usize = 19;
+    /// The stack segment.
+    pub const SS: usize = 20;
+    /// The base of FS.
+    pub const FS_BASE: usize = 21;
+    /// The base of GS, and segments that 64-bit code does not use, up to the end.
+    pub const GS_BASE: usize = 22;
+    /// rdi, rsi, rdx, r10, r8, r9.
+    const ARGUMENTS: [usize; 6] = [14, 13, 12, 7, 9, 8];
+
+    fn at(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    /// The number of the call that the thread is in, or all ones.
+    pub fn original_rax(&self) -> u64 {
+        self.at(Self::ORIGINAL_RAX)
+    }
+
+    /// Where it goes on.
+    pub fn rip(&self) -> u64 {
+        self.at(Self::RIP)
+    }
+
+    /// The stack pointer.
+    pub fn rsp(&self) -> u64 {
+        self.at(Self::RSP)
+    }
+
+    /// The result of a call.
+    pub fn result(&self) -> u64 {
+        self.at(Self::RAX)
+    }
+
+    /// Replaces the result of a call.
+    pub fn set_result(&mut self, value: u64) {
+        if let Some(word) = self.0.get_mut(Self::RAX) {
+            *word = value;
+        }
+    }
+
+    /// The arguments of a call.
+    pub fn arguments(&self) -> [u64; 6] {
+        Self::ARGUMENTS.map(|index| self.at(index))
     }
 }
 

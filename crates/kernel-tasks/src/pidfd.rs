@@ -5,20 +5,47 @@ use std::rc::{Rc, Weak};
 
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::{FileOps, OpenFile};
+use linux_abi::Pid;
 use linux_abi::files::OpenFlags;
 
-use crate::Process;
+use crate::{Process, Thread};
 
 /// A process, as a file: readable when it has ended. It names the process for ever, also after
 /// its number has gone to another one.
 pub struct Pidfd {
     process: Rc<Process>,
+    /// One of its threads, not the first, and the id that it had: what is named then.
+    thread: Option<(Rc<Thread>, Pid)>,
 }
 
 impl Pidfd {
     /// A new open file that names `process`.
     pub fn open(process: &Rc<Process>, flags: OpenFlags) -> Rc<OpenFile> {
-        OpenFile::new(Rc::new(Self { process: Rc::clone(process) }), flags | OpenFlags::RDWR)
+        let named = Self { process: Rc::clone(process), thread: None };
+        OpenFile::new(Rc::new(named), flags | OpenFlags::RDWR)
+    }
+
+    /// A new open file that names `thread` (`PIDFD_THREAD`). The first thread stands for its
+    /// process.
+    pub fn open_thread(thread: &Rc<Thread>, flags: OpenFlags) -> Rc<OpenFile> {
+        let process = thread.process();
+        if thread.tid() == process.pid {
+            return Self::open(process, flags);
+        }
+        let thread = Some((Rc::clone(thread), thread.tid()));
+        let named = Self { process: Rc::clone(process), thread };
+        OpenFile::new(Rc::new(named), flags | OpenFlags::RDWR)
+    }
+
+    /// The thread, if one is named that lives.
+    pub fn thread(&self) -> Option<&Rc<Thread>> {
+        let (thread, tid) = self.thread.as_ref()?;
+        (!thread.has_exited() && thread.tid() == *tid).then_some(thread)
+    }
+
+    /// Whether a thread is named, not a process.
+    pub fn names_thread(&self) -> bool {
+        self.thread.is_some()
     }
 
     /// The process.
@@ -44,10 +71,15 @@ impl FileOps for Pidfd {
     }
 
     fn poll(&self, _file: &OpenFile) -> PollEvents {
-        if self.process.is_dead() { PollEvents::READABLE } else { PollEvents::empty() }
+        let is_over =
+            if self.names_thread() { self.thread().is_none() } else { self.process.is_dead() };
+        if is_over { PollEvents::READABLE } else { PollEvents::empty() }
     }
 
     fn queue(&self) -> Option<WaitQueue> {
+        if self.names_thread() {
+            return Some(self.process.thread_ended.clone());
+        }
         Some(self.process.ended().clone())
     }
 

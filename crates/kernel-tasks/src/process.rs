@@ -16,7 +16,9 @@ use linux_abi::{Errno, Pid, SysResult};
 use crate::cgroup::Cgroup;
 use crate::limits::Limits;
 use crate::process_timers::ProcessTimers;
+use crate::ptrace::{AllowedTracer, EndedTracee};
 use crate::signals::ProcessSignals;
+use crate::thread::IoAccount;
 use crate::{Kernel, Machine, ProcessGroup, Session, Thread};
 
 mod exit;
@@ -98,6 +100,20 @@ pub struct Process {
     ended: WaitQueue,
     /// Woken when this process ends or runs another program.
     left_memory: WaitQueue,
+    /// Woken when one of its threads ends.
+    pub(crate) thread_ended: WaitQueue,
+    /// The threads that its threads trace.
+    pub(crate) tracees: RefCell<Vec<Rc<Thread>>>,
+    /// Of these, those that have ended.
+    pub(crate) ended_tracees: RefCell<Vec<EndedTracee>>,
+    /// Who traced its first thread up to the end.
+    pub(crate) end_tracer: RefCell<Option<Weak<Thread>>>,
+    /// It has ended, and a tracer is to hear of that before the parent does.
+    pub(crate) is_the_tracers: Cell<bool>,
+    /// What threads that have ended had read and written.
+    pub(crate) ended_io: Cell<IoAccount>,
+    /// Whom it lets trace it.
+    allowed_tracer: RefCell<AllowedTracer>,
 }
 
 bitflags::bitflags! {
@@ -122,6 +138,8 @@ bitflags::bitflags! {
         const IN_PARENTS_MEMORY = 128;
         /// Its control group is frozen.
         const FROZEN = 256;
+        /// Its parent waits until it ends or runs another program (`vfork`).
+        const HOLDS_PARENT = 512;
     }
 }
 
@@ -169,6 +187,13 @@ impl Process {
             child_events: WaitQueue::new(),
             ended: WaitQueue::new(),
             left_memory: WaitQueue::new(),
+            thread_ended: WaitQueue::new(),
+            tracees: RefCell::default(),
+            ended_tracees: RefCell::default(),
+            end_tracer: RefCell::default(),
+            is_the_tracers: Cell::default(),
+            ended_io: Cell::default(),
+            allowed_tracer: RefCell::default(),
         });
         group.add(&process);
         kernel.ids.name_process(pid, &process);
@@ -194,6 +219,34 @@ impl Process {
     /// Whether it is the first guest process.
     pub(crate) fn is_first(&self) -> bool {
         self.kernel.first().is_some_and(|first| first.pid == self.pid)
+    }
+
+    /// What its threads have read and written.
+    pub fn io_account(&self) -> IoAccount {
+        let threads = self.threads.borrow();
+        threads.values().fold(self.ended_io.get(), |sum, thread| sum.plus(thread.io_account()))
+    }
+
+    /// The children that one of its threads has made.
+    pub fn children_of(&self, tid: Pid) -> Vec<Pid> {
+        let children = self.children.borrow();
+        let own = children.values().filter(|child| child.parent_thread.get() == tid);
+        own.map(|child| child.pid).collect()
+    }
+
+    /// The thread of the parent that made it.
+    pub(crate) fn parent_thread(&self) -> Pid {
+        self.parent_thread.get()
+    }
+
+    /// Whom it lets trace it, beside its ancestors.
+    pub fn allowed_tracer(&self) -> AllowedTracer {
+        self.allowed_tracer.borrow().clone()
+    }
+
+    /// Says whom it lets trace it, beside its ancestors.
+    pub fn allow_tracer(&self, allowed: AllowedTracer) {
+        *self.allowed_tracer.borrow_mut() = allowed;
     }
 
     /// Its children, in order of id, dead ones that were not waited for included.

@@ -13,10 +13,13 @@ use kernel_core::memory::UserMemory;
 use kernel_core::timers::{self, Instant};
 use kernel_files::{FdTable, FsContext, Intent, OpenFile};
 use linux_abi::signals::{SigInfo, SigSet, Signal};
+use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, Fd, Interrupted, Pid, Restart, SysResult, WaitResult};
 
+use crate::call_filter::CallFilter;
 use crate::machine::Ids;
 use crate::namespaces::Namespaces;
+use crate::ptrace::Tracing;
 use crate::signals::SignalQueue;
 use crate::{Kernel, Machine, Process};
 
@@ -41,6 +44,33 @@ pub(crate) struct ThreadParts {
     pub fs: Rc<FsContext>,
     pub namespaces: Rc<Namespaces>,
     pub attributes: Attributes,
+    pub call_filter: CallFilter,
+}
+
+/// What a thread has read and written, for `/proc/<pid>/io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoAccount {
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Calls that read.
+    pub read_calls: u64,
+    /// Calls that wrote.
+    pub write_calls: u64,
+}
+
+impl IoAccount {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            bytes_read: self.bytes_read.saturating_add(other.bytes_read),
+            bytes_written: self.bytes_written.saturating_add(other.bytes_written),
+            read_calls: self.read_calls + other.read_calls,
+            write_calls: self.write_calls + other.write_calls,
+        }
+    }
 }
 
 /// A guest thread.
@@ -65,6 +95,13 @@ pub struct Thread {
     attributes: RefCell<Attributes>,
     parent_death_signal: Cell<Option<Signal>>,
     exited: Cell<bool>,
+    /// With what it called `exit`.
+    pub(crate) exit_status: Cell<ExitStatus>,
+    pub(crate) tracing: Tracing,
+    /// What it has read and written.
+    io: Cell<IoAccount>,
+    /// What its calls have to pass.
+    pub(crate) call_filter: RefCell<CallFilter>,
 }
 
 impl Thread {
@@ -86,11 +123,16 @@ impl Thread {
             attributes: RefCell::new(parts.attributes),
             parent_death_signal: Cell::default(),
             exited: Cell::default(),
+            exit_status: Cell::new(ExitStatus::exited(0)),
+            tracing: Tracing::default(),
+            io: Cell::default(),
+            call_filter: RefCell::new(parts.call_filter),
         });
         process.kernel().ids.name_thread(tid, &thread);
         process.add_thread(&thread);
         thread.machine().attach(&thread);
         thread.publish_ids();
+        thread.publish_watch();
         thread
     }
 
@@ -200,6 +242,24 @@ impl Thread {
         self.exited.get()
     }
 
+    /// What it has read and written by calls that came to the kernel.
+    pub fn io_account(&self) -> IoAccount {
+        self.io.get()
+    }
+
+    /// Counts one call that read (or, with `writes`, wrote) so many bytes.
+    pub fn count_io(&self, writes: bool, bytes: u64) {
+        let mut io = self.io.get();
+        let (calls, total) = if writes {
+            (&mut io.write_calls, &mut io.bytes_written)
+        } else {
+            (&mut io.read_calls, &mut io.bytes_read)
+        };
+        *calls += 1;
+        *total = total.saturating_add(bytes);
+        self.io.set(io);
+    }
+
     /// What a signal from this thread says: `code` and who sent it.
     pub fn signal_info(&self, signal: Signal, code: i32) -> SigInfo {
         SigInfo::from_process(signal, code, self.process.pid, self.credentials().uid)
@@ -210,6 +270,7 @@ impl Thread {
     pub fn publish(&self) {
         self.publish_ids();
         self.publish_pending();
+        self.publish_watch();
     }
 
     /// Tells the shim the ids, and what else of the thread it answers by itself.
@@ -244,7 +305,7 @@ impl Thread {
     /// Tells the shim what waits. A stop counts as `SIGSTOP`, which no mask hides.
     pub(crate) fn publish_pending(&self) {
         let mut pending = self.pending_signals();
-        if self.process.is_held() {
+        if self.shall_stop() {
             pending = pending.with(Signal::SIGSTOP);
         }
         self.machine().set_pending_signals(pending.0);
@@ -269,7 +330,7 @@ impl Thread {
     /// Whether a signal is ready to be delivered to this thread, or it shall stop.
     pub fn has_signal(&self) -> bool {
         let pending = self.pending_signals();
-        !pending.is_empty() && !pending.without(self.mask()).is_empty() || self.process.is_held()
+        !pending.is_empty() && !pending.without(self.mask()).is_empty() || self.shall_stop()
     }
 
     /// Leaves behind how an interrupted call goes on. The call then ends with

@@ -4,7 +4,9 @@ mod capabilities;
 mod clone;
 mod limits;
 pub mod prctl;
+pub mod ptrace;
 mod scheduling;
+pub mod seccomp;
 mod status;
 mod usage;
 

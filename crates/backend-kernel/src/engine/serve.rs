@@ -3,16 +3,18 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use channel_abi::request::{self, action, restart};
+use channel_abi::request::{self, action, restart, verdict};
 use guest_process::Reply;
 use guest_process::channel::Piece;
+use kernel_core::wait::PollEvents;
 use kernel_core::{facts, moment};
 use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
+use kernel_tasks::ptrace::CallVerdict;
 use linux_abi::{Errno, Interrupted, Restart, SysResult, WaitResult};
 
-use super::space::{Seat, Space};
+use super::space::{Poke, Seat, Space};
 use super::{Engine, Place};
 use crate::signals;
 
@@ -24,7 +26,16 @@ impl Engine {
             return false;
         }
         let Some(request) = place.space.channel.request(place.index) else { return false };
+        if seat.must_exit.replace(false) {
+            seat.reply.set(Reply { action: action::EXIT_THREAD, ..Reply::default() });
+            self.reply(place, &seat, 0);
+            return true;
+        }
         let Some(thread) = seat.thread.borrow().clone() else { return false };
+        if seat.poke.get() == Poke::Asked {
+            self.poked(place, &seat, request.number, request.args);
+            return true;
+        }
         facts::begin_call();
         seat.is_busy.set(true);
         seat.using_file.set(None);
@@ -101,6 +112,26 @@ impl Engine {
                     );
                 self.run(place, seat, answer);
             }
+            request::ENTER_CALL if !seat.must_leave.get() => {
+                let thread = Rc::clone(thread);
+                let answer: Answer = Box::pin(async move {
+                    let verdict = match thread.enter_call().await {
+                        CallVerdict::Run => verdict::RUN,
+                        CallVerdict::Skip => verdict::SKIP,
+                    };
+                    Ok(verdict.cast_unsigned())
+                });
+                self.run(place, seat, answer);
+            }
+            request::LEAVE_CALL if !seat.must_leave.get() => {
+                let thread = Rc::clone(thread);
+                let answer: Answer = Box::pin(async move {
+                    thread.leave_call().await;
+                    Ok(0)
+                });
+                self.run(place, seat, answer);
+            }
+            request::ENTER_CALL | request::LEAVE_CALL => self.reply(place, seat, verdict::RUN),
             request::FAULT => {
                 signals::fault(self, seat, thread, args);
                 self.reply(place, seat, 0);
@@ -170,7 +201,14 @@ impl Engine {
     }
 
     fn finish(&self, place: &Place, seat: &Rc<Seat>, result: WaitResult<u64>) {
-        if let Some(tracer) = &self.tracer {
+        if let Some(writes) = moves_data(seat.request.get().0)
+            && let Some(thread) = &*seat.thread.borrow()
+        {
+            thread.count_io(writes, *result.as_ref().unwrap_or(&0));
+        }
+        if let Some(tracer) = &self.tracer
+            && seat.request.get().0 < request::FIRST
+        {
             tracer.call(seat, &result);
         }
         let value = match result {
@@ -207,7 +245,7 @@ impl Engine {
 
     /// Sends the reply. If the caller is awake, and others were unblocked by its call, it is asked
     /// to wake the first of them.
-    fn reply(&self, place: &Place, seat: &Rc<Seat>, result: i64) {
+    pub fn reply(&self, place: &Place, seat: &Rc<Seat>, result: i64) {
         let mut reply = seat.reply.get();
         reply.result = result;
         self.start_prepared();
@@ -240,6 +278,37 @@ impl Engine {
         }
     }
 
+    /// Has a thread whose call waits write a word to memory that it may only read; its call waits on.
+    pub fn ask_to_poke(&self, place: &Place, seat: &Seat, address: u64, word: u64, flags: u64) {
+        let reply = Reply {
+            action: action::POKE | flags << action::INDEX_SHIFT,
+            details: [address, word],
+            ..Reply::default()
+        };
+        seat.poke.set(Poke::Asked);
+        seat.is_busy.set(false);
+        if place.space.channel.reply(place.index, &reply) {
+            let word = place.space.sleep_word(place.index);
+            self.bell.bump(word);
+            self.wake_now(word);
+        }
+    }
+
+    /// A thread has written what a tracer told it to. Its call, which waits, is asked again.
+    fn poked(&self, place: &Place, seat: &Rc<Seat>, number: u32, args: Registers) {
+        let done = if number == request::POKED { args[0].cast_signed() } else { -1 };
+        seat.poke.set(Poke::Done(done));
+        seat.is_busy.set(true);
+        seat.poked.wake(PollEvents::IN);
+        place.space.channel.park(place.index);
+        let answer = seat.answer.borrow_mut().take();
+        if let Some(answer) = answer {
+            let before = self.current.replace(Some(place.clone()));
+            self.run(place, seat, answer);
+            *self.current.borrow_mut() = before;
+        }
+    }
+
     /// Ends a call that waits, so that its thread asks for signals.
     pub fn interrupt(&self, place: &Place, seat: &Rc<Seat>) {
         self.reply(place, seat, restart::IF_NO_HANDLER);
@@ -267,5 +336,16 @@ impl Engine {
         if let Some(word) = self.bell.get().words.get(word as usize) {
             self.bell.wake(word);
         }
+    }
+}
+
+/// Whether a call reads (`false`) or writes (`true`), for the account of `/proc/<pid>/io`.
+fn moves_data(number: u32) -> Option<bool> {
+    match number {
+        // read, pread64, readv, preadv, preadv2
+        0 | 17 | 19 | 295 | 327 => Some(false),
+        // write, pwrite64, writev, pwritev, pwritev2
+        1 | 18 | 20 | 296 | 328 => Some(true),
+        _ => None,
     }
 }

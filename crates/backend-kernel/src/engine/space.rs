@@ -9,10 +9,12 @@ use channel_abi::lent;
 use guest_process::channel::Piece;
 use guest_process::{Channel, HostProcess, Reply};
 use kernel_core::executor::Slot;
+use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
 use kernel_files::lending::{self, Lender};
 use kernel_syscalls::handler::Answer;
 use kernel_tasks::Thread;
+use linux_abi::Pid;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// A host process and its channel.
@@ -40,6 +42,8 @@ pub struct Space {
     pub next_file: Cell<usize>,
     /// What is lent to the process.
     pub lending: Lending,
+    /// More than one guest process has lived here (`CLONE_VM`).
+    pub is_shared: Cell<bool>,
 }
 
 /// What a process may use without asking.
@@ -88,9 +92,35 @@ pub struct Seat {
     pub was_woken: Cell<bool>,
     /// The `vfork` child is gone: the host thread shall be the parent again.
     pub must_leave: Cell<bool>,
+    /// Its guest thread is gone: the host thread ends with its next request.
+    pub must_exit: Cell<bool>,
+    /// A tracer has the thread write to its own memory, meanwhile the call waits on.
+    pub poke: Cell<Poke>,
+    /// Woken when that is done.
+    pub poked: WaitQueue,
+}
+
+/// How far a tracer's write to read-only memory has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Poke {
+    /// There is none.
+    #[default]
+    None,
+    /// The shim was told.
+    Asked,
+    /// The shim has answered.
+    Done(i64),
 }
 
 impl Seat {
+    /// Whether the host thread works for this guest process, or did before a `vfork`.
+    pub fn serves(&self, pid: Pid) -> bool {
+        let is = |thread: &Option<Rc<Thread>>| {
+            thread.as_ref().is_some_and(|thread| thread.process().pid == pid)
+        };
+        is(&self.thread.borrow()) || is(&self.vfork_parent.borrow())
+    }
+
     fn new() -> Self {
         Self {
             thread: RefCell::default(),
@@ -108,6 +138,9 @@ impl Seat {
             wakes: Cell::default(),
             was_woken: Cell::default(),
             must_leave: Cell::default(),
+            must_exit: Cell::default(),
+            poke: Cell::default(),
+            poked: WaitQueue::new(),
         }
     }
 }
@@ -127,6 +160,7 @@ impl Space {
             file_cache: RefCell::default(),
             next_file: Cell::default(),
             lending: Lending::default(),
+            is_shared: Cell::default(),
         }
     }
 

@@ -2,12 +2,15 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use channel_abi::image::{Image as AbiImage, MAX_FILES, MAX_INLINE_STACK, NO_FILE, Segment};
 use channel_abi::layout::MAX_SPACES;
+use channel_abi::request::action;
 use guest_process::Channel;
 use host_sys::{errno_of, rustix};
 use kernel_core::timers;
+use kernel_core::wait::PollEvents;
 use kernel_tasks::machine::Image;
 use linux_abi::{Errno, SysResult};
 
@@ -159,12 +162,41 @@ impl Engine {
             // The future that runs right now is not in its seat, so that it is not dropped here.
             let answer = seat.answer.borrow_mut().take();
             drop(answer);
+            seat.poked.wake(PollEvents::IN);
             self.leave_seat(&seat);
         }
         space.kill_at.set(Some(timers::now().after(GRACE_NANOS)));
         self.dying.borrow_mut().push(Rc::clone(space));
         for orphan in orphans {
             orphan.process().kill();
+        }
+    }
+
+    /// Ends one host thread, while others of its host process go on.
+    pub fn end_seat(&self, place: &Place, seat: &Rc<super::space::Seat>) {
+        let is_current = self.current.borrow().as_ref().is_some_and(|current| current.is(place));
+        let answer = seat.answer.borrow_mut().take();
+        let waits = answer.is_some() && seat.is_busy.get();
+        drop(answer);
+        let orphan = seat.vfork_parent.borrow().is_some().then(|| seat.thread.borrow().clone());
+        self.leave_seat(seat);
+        if let Some(orphan) = orphan.flatten() {
+            orphan.process().kill();
+        }
+        let mut reply = seat.reply.get();
+        reply.action = action::EXIT_THREAD;
+        if is_current {
+            seat.reply.set(reply);
+        } else if waits {
+            seat.reply.set(reply);
+            self.reply(place, seat, 0);
+        } else {
+            // It runs guest code, or is about to: it has to ask first, and asks now.
+            const SIGKILL: u64 = 1 << 8;
+            seat.must_exit.set(true);
+            let slot = place.space.channel.slot(place.index);
+            slot.pending.store(SIGKILL, SeqCst);
+            place.space.host.kick(slot.host_tid.load(SeqCst));
         }
     }
 

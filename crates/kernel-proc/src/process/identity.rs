@@ -12,8 +12,30 @@ const OOM_SCORE_ADJ_MAX: i32 = 1000;
 const OOM_DISABLE: i32 = -17;
 const OOM_ADJ_MAX: i32 = 15;
 
+/// The auxiliary vector, with the address of the vDSO, which only the host knows.
 pub(super) fn auxv(context: &Context) -> SysResult<Vec<u8>> {
-    Ok(context.subject.process()?.program().auxiliary_vector.clone())
+    const AT_SYSINFO_EHDR: u64 = 33;
+    let mut bytes = context.subject.process()?.program().auxiliary_vector.clone();
+    let Some(vdso) = vdso_address(&context.host_maps()) else { return Ok(bytes) };
+    for pair in bytes.chunks_exact_mut(16) {
+        let (key, value) = pair.split_at_mut(8);
+        if key == AT_SYSINFO_EHDR.to_le_bytes() {
+            value.copy_from_slice(&vdso.to_le_bytes());
+        }
+    }
+    Ok(bytes)
+}
+
+fn vdso_address(maps: &str) -> Option<u64> {
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    u64::from_str_radix(line.split('-').next()?, 16).ok()
+}
+
+/// The children of a thread.
+pub(super) fn children(context: &Context) -> SysResult<Vec<u8>> {
+    let thread = context.subject.thread()?;
+    let ids = context.subject.process()?.children_of(thread.tid());
+    Ok(ids.iter().map(|pid| format!("{} ", pid.0)).collect::<String>().into_bytes())
 }
 
 /// Empty for a process that has ended.

@@ -10,7 +10,7 @@ use kernel_files::pseudo::TextFile;
 use kernel_files::{FileOps, OpenFile};
 use linux_abi::{Errno, SysResult};
 
-use super::{Context, Subject};
+use super::{Context, Subject, check_inspection};
 
 /// How much is copied at a time.
 const CHUNK: usize = 64 << 10;
@@ -24,7 +24,10 @@ impl TextFile for Memory {
         Err(Errno::EIO)
     }
 
-    fn open(&self, _request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
+    fn open(&self, request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
+        if let Err(errno) = check_inspection(&self.context.subject, request.caller) {
+            return Some(Err(errno));
+        }
         Some(Ok(Rc::new(OpenMemory { subject: self.context.subject.clone() })))
     }
 }
@@ -56,5 +59,9 @@ impl FileOps for OpenMemory {
 
     fn is_seekable(&self) -> bool {
         true
+    }
+
+    fn end_to_seek_from(&self, _file: &OpenFile) -> SysResult<u64> {
+        Err(Errno::EINVAL) // memory has no end
     }
 }

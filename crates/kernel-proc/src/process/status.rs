@@ -37,6 +37,7 @@ fn head(context: &Context, process: &Process, thread: Option<&Thread>) -> SysRes
     let state = match stat::state(process, thread) {
         'Z' => "Z (zombie)",
         'T' => "T (stopped)",
+        't' => "t (tracing stop)",
         'S' => "S (sleeping)",
         _ => "R (running)",
     };
@@ -45,8 +46,9 @@ fn head(context: &Context, process: &Process, thread: Option<&Thread>) -> SysRes
         _ => process.pid,
     };
     let (pid, tid, parent) = (process.pid.0, tid.0, process.parent_pid().0);
+    let tracer = thread.and_then(Thread::tracer).map_or(0, |tracer| tracer.process().pid.0);
     text.push_str(&format!(
-        "State:\t{state}\nTgid:\t{pid}\nNgid:\t0\nPid:\t{tid}\nPPid:\t{parent}\nTracerPid:\t0\n"
+        "State:\t{state}\nTgid:\t{pid}\nNgid:\t0\nPid:\t{tid}\nPPid:\t{parent}\nTracerPid:\t{tracer}\n"
     ));
     if let Some(thread) = thread {
         let who = thread.credentials();
@@ -113,15 +115,18 @@ fn signals(text: &mut String, process: &Process, thread: Option<&Thread>) {
 
 fn credentials(text: &mut String, thread: &Thread) {
     let who = thread.credentials();
+    let (mode, n_filters) = thread.call_filter_mode();
     text.push_str(&format!(
         "CapInh:\t{:016x}\nCapPrm:\t{:016x}\nCapEff:\t{:016x}\nCapBnd:\t{:016x}\n\
-         CapAmb:\t{:016x}\nNoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0\n",
+         CapAmb:\t{:016x}\nNoNewPrivs:\t{}\nSeccomp:\t{}\nSeccomp_filters:\t{}\n",
         who.inheritable,
         who.permitted,
         who.effective,
         who.bounding,
         who.ambient,
         u8::from(thread.attributes().no_new_privs),
+        mode,
+        n_filters,
     ));
 }
 

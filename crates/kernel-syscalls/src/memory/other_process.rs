@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use kernel_core::credentials::cap;
 use kernel_core::memory::{UserMemory, UserPtr};
 use kernel_tasks::Thread;
 use linux_abi::{Errno, Pid, SysResult};
@@ -59,7 +58,9 @@ fn prepare(
     let remote = read_ranges(&memory, remote, n_remote)?;
     let pid = u32::try_from(pid).map_err(|_| Errno::ESRCH)?;
     let other = thread.kernel().ids.thread(Pid(pid)).ok_or(Errno::ESRCH)?;
-    check_access(thread, &other)?;
+    if !thread.may_inspect(&other) {
+        return Err(Errno::EPERM);
+    }
     Ok((local, remote, other))
 }
 
@@ -76,26 +77,6 @@ fn read_ranges(memory: &dyn UserMemory, ranges: UserPtr<Range>, n: u64) -> SysRe
             .ok_or(Errno::EINVAL)?;
     }
     Ok(ranges)
-}
-
-/// As `ptrace` would: the same user with no more rights, or `CAP_SYS_PTRACE`.
-fn check_access(thread: &Thread, other: &Thread) -> SysResult<()> {
-    let (mine, theirs) = (thread.credentials(), other.credentials());
-    let same_process = Rc::ptr_eq(thread.process(), other.process());
-    if let Some(domain) = &mine.landlock
-        && !same_process
-        && !domain.may_inspect(theirs.landlock.as_deref())
-    {
-        return Err(Errno::EPERM);
-    }
-    if same_process || theirs.user_namespace.grants(&mine, cap::SYS_PTRACE) {
-        return Ok(());
-    }
-    let same_user = [theirs.uid, theirs.euid, theirs.suid].iter().all(|&uid| uid == mine.uid)
-        && [theirs.gid, theirs.egid, theirs.sgid].iter().all(|&gid| gid == mine.gid);
-    let no_more =
-        theirs.user_namespace == mine.user_namespace && theirs.permitted & !mine.permitted == 0;
-    if same_user && no_more { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// Moves bytes from one list of ranges to another. Stops at the first byte that cannot be moved.

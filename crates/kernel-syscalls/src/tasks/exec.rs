@@ -5,8 +5,9 @@ use std::rc::Rc;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_files::walk::LastLink;
 use kernel_tasks::Thread;
-use kernel_tasks::exec::{ExecRequest, Executable, argument_limit, execute};
-use linux_abi::{Errno, Fd, SysResult};
+use kernel_tasks::exec::{ExecRequest, Executable, argument_limit, prepare};
+use kernel_tasks::thread::NewProgram;
+use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
 /// The longest argument or environment string, with its zero.
 const MAX_STRING: usize = 128 << 10;
@@ -18,24 +19,37 @@ const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
 const AT_EMPTY_PATH: u32 = 0x1000;
 
 /// Runs another program.
-pub(crate) fn execve(
-    thread: &Rc<Thread>,
+pub(crate) async fn execve(
+    thread: Rc<Thread>,
     path: UserPtr<CString>,
     argv: UserPtr<u64>,
     envp: UserPtr<u64>,
-) -> SysResult<()> {
-    execveat(thread, Fd(AT_FDCWD), path, argv, envp, 0)
+) -> WaitResult<()> {
+    execveat(thread, Fd(AT_FDCWD), path, argv, envp, 0).await
 }
 
 /// Runs another program, named relative to a directory or by a descriptor.
-pub(crate) fn execveat(
+pub(crate) async fn execveat(
+    thread: Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    argv: UserPtr<u64>,
+    envp: UserPtr<u64>,
+    flags: u32,
+) -> WaitResult<()> {
+    let program = find(&thread, directory, path, argv, envp, flags)?;
+    thread.end_others_with_report().await;
+    Ok(thread.exec(program)?)
+}
+
+fn find(
     thread: &Rc<Thread>,
     directory: Fd,
     path: UserPtr<CString>,
     argv: UserPtr<u64>,
     envp: UserPtr<u64>,
     flags: u32,
-) -> SysResult<()> {
+) -> SysResult<NewProgram> {
     let path = path.read_path(&thread.memory())?;
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
         return Err(Errno::EINVAL);
@@ -70,7 +84,7 @@ pub(crate) fn execveat(
     let mut room = argument_limit(thread);
     let argv = read_strings(thread, argv, &mut room)?;
     let envp = read_strings(thread, envp, &mut room)?;
-    execute(thread, ExecRequest { executable, name: &name, is_closed_on_exec, argv, envp })
+    prepare(thread, ExecRequest { executable, name: &name, is_closed_on_exec, argv, envp })
 }
 
 /// Copies an array of strings that ends with a null pointer. Each takes its bytes and its pointer

@@ -5,11 +5,17 @@ use std::rc::Rc;
 use kernel_core::memory::UserPtr;
 use kernel_files::OpenFile;
 use kernel_tasks::pidfd::{NamedProcess, Pidfd};
-use kernel_tasks::signals::{may_signal, send_to_process};
+use kernel_tasks::signals::{may_signal, send_to_process, send_to_thread};
 use kernel_tasks::{Process, Thread};
 use linux_abi::files::OpenFlags;
 use linux_abi::signals::{SigInfo, Signal, code};
 use linux_abi::{Errno, Fd, Pid, SysResult};
+
+/// `pidfd_open` names a thread.
+const PIDFD_THREAD: OpenFlags = OpenFlags::EXCL;
+/// `pidfd_send_signal` goes to a thread, to a process, to a process group.
+const SIGNAL_THREAD: u32 = 1;
+const SIGNAL_THREAD_GROUP: u32 = 2;
 
 /// The process that a pidfd names; `EBADF` for other files.
 pub(super) fn pidfd_of(file: &OpenFile) -> SysResult<Rc<Process>> {
@@ -19,10 +25,15 @@ pub(super) fn pidfd_of(file: &OpenFile) -> SysResult<Rc<Process>> {
 /// Makes a descriptor that names a process.
 pub(crate) fn pidfd_open(thread: &Rc<Thread>, pid: i32, flags: u32) -> SysResult<Fd> {
     let flags = OpenFlags::from_bits(flags)
-        .filter(|&flags| OpenFlags::NONBLOCK.contains(flags))
+        .filter(|&flags| (OpenFlags::NONBLOCK | PIDFD_THREAD).contains(flags))
         .ok_or(Errno::EINVAL)?;
     let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(Errno::EINVAL)?;
     let ids = &thread.kernel().ids;
+    if flags.contains(PIDFD_THREAD)
+        && let Some(other) = ids.thread(Pid(pid))
+    {
+        return thread.add_file(Pidfd::open_thread(&other, flags), true);
+    }
     let process = match ids.process(Pid(pid)) {
         Some(process) => process,
         None if ids.thread(Pid(pid)).is_some() => return Err(Errno::EINVAL),
@@ -39,7 +50,7 @@ pub(crate) fn pidfd_send_signal(
     info: UserPtr<SigInfo>,
     flags: u32,
 ) -> SysResult<()> {
-    if flags != 0 {
+    if !matches!(flags, 0 | SIGNAL_THREAD | SIGNAL_THREAD_GROUP) {
         return Err(Errno::EINVAL);
     }
     let file = thread.file(pidfd)?;
@@ -69,7 +80,21 @@ pub(crate) fn pidfd_send_signal(
     if !may_signal(thread, &process, signal) {
         return Err(Errno::EPERM);
     }
+    let named = file.ops_as::<Pidfd>();
+    let wants_thread =
+        flags == SIGNAL_THREAD || flags == 0 && named.is_some_and(|pidfd| pidfd.names_thread());
+    let receiver = match named {
+        Some(pidfd) if wants_thread && pidfd.names_thread() => {
+            Some(Rc::clone(pidfd.thread().ok_or(Errno::ESRCH)?))
+        }
+        _ if wants_thread => Some(process.thread(process.pid).ok_or(Errno::ESRCH)?),
+        _ => None,
+    };
     let Some(signal) = signal else { return Ok(()) };
+    if let Some(receiver) = receiver {
+        let info = info.unwrap_or_else(|| thread.signal_info(signal, code::SI_TKILL));
+        return send_to_thread(&receiver, signal, info);
+    }
     let info = info.unwrap_or_else(|| thread.signal_info(signal, code::SI_USER));
     send_to_process(&process, signal, info)
 }

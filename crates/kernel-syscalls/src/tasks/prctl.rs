@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::credentials::cap;
 use kernel_tasks::Thread;
 use linux_abi::tasks::prctl as option;
 use linux_abi::{Errno, SysResult};
@@ -33,7 +34,8 @@ pub(crate) fn prctl(
         option::GET_NO_NEW_PRIVS => thread::get_no_new_privs(thread, arguments),
         option::SET_TIMERSLACK => thread::set_timer_slack(thread, a),
         option::GET_TIMERSLACK => Ok(thread.attributes().timer_slack),
-        option::GET_SECCOMP => Ok(0),
+        option::GET_SECCOMP => Ok(thread.call_filter_mode().0),
+        option::SET_SECCOMP => super::seccomp::set_by_prctl(thread, a, b),
         option::GET_TID_ADDRESS => Err(Errno::EINVAL),
         option::GET_TSC => thread::get_tsc(thread, a),
         option::SET_TSC => thread::set_tsc(a),
@@ -47,7 +49,7 @@ pub(crate) fn prctl(
         option::GET_THP_DISABLE => process::get_thp_disable(thread, arguments),
         option::SET_MDWE => process::set_deny_write_execute(thread, arguments),
         option::GET_MDWE => process::get_deny_write_execute(thread, arguments),
-        option::SET_PTRACER => Err(Errno::EINVAL),
+        option::SET_PTRACER => process::set_ptracer(thread, a),
         option::GET_KEEPCAPS => capabilities::get_keep(thread),
         option::SET_KEEPCAPS => capabilities::set_keep(thread, a),
         option::GET_SECUREBITS => Ok(thread.credentials().securebits.into()),
@@ -55,6 +57,8 @@ pub(crate) fn prctl(
         option::CAPBSET_READ => capabilities::read_bounding(thread, a),
         option::CAPBSET_DROP => capabilities::drop_bounding(thread, a),
         option::CAP_AMBIENT => capabilities::ambient(thread, arguments),
+        // Where program and stack lie is the loader's and the host's to say.
+        option::SET_MM if !thread.credentials().has(cap::SYS_RESOURCE) => Err(Errno::EPERM),
         option::SET_VMA => memory::name_mapping(thread, arguments),
         _ => Err(Errno::EINVAL),
     }

@@ -258,12 +258,21 @@ pub(crate) fn sched_setaffinity(
 ) -> SysResult<()> {
     let n = (size as usize).min(MAX_CPU_SET_BYTES);
     let bytes = mask.read_many(&thread.memory(), n)?;
+    let mine = thread.credentials();
     let target = match u32::try_from(pid).map_err(|_| Errno::ESRCH)? {
-        0 => Rc::clone(thread),
-        tid => thread.kernel().ids.thread(Pid(tid)).ok_or(Errno::ESRCH)?,
+        0 => Some(Rc::clone(thread)),
+        tid => thread.kernel().ids.thread(Pid(tid)),
     };
-    let (mine, theirs) = (thread.credentials(), target.credentials());
-    if ![theirs.uid, theirs.euid].contains(&mine.euid) && !mine.has(cap::SYS_NICE) {
+    let users = match &target {
+        Some(target) => [target.credentials().uid, target.credentials().euid],
+        None => {
+            // A process that nobody has waited for is still there to be named.
+            let pid = Pid(pid.unsigned_abs());
+            let dead = thread.kernel().ids.process(pid).ok_or(Errno::ESRCH)?;
+            [dead.uid(); 2]
+        }
+    };
+    if !users.contains(&mine.euid) && !mine.has(cap::SYS_NICE) {
         return Err(Errno::EPERM);
     }
     let words = bytes
@@ -274,6 +283,7 @@ pub(crate) fn sched_setaffinity(
     if chosen.is_empty() {
         return Err(Errno::EINVAL);
     }
+    let Some(target) = target else { return Ok(()) };
     target.change_attributes(|attributes| {
         let mut affinity = chosen;
         affinity.0.resize(CpuSet::all().0.len(), 0);

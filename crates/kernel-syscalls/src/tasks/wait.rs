@@ -45,7 +45,7 @@ pub(crate) async fn wait4(
     };
     status.write_if_wanted(&thread.memory(), &event.status.0)?;
     write_usage(&thread, &event, usage)?;
-    Ok(event.child.pid.0)
+    Ok(event.pid.0)
 }
 
 /// Like [`wait4`], with more choice and more to tell.
@@ -105,12 +105,13 @@ async fn wait(
         (WaitOptions::NOWAIT, WaitFor::PEEK),
         (WaitOptions::CLONE, WaitFor::CLONES),
         (WaitOptions::ALL, WaitFor::ALL_KINDS),
+        (WaitOptions::NOTHREAD, WaitFor::OWN),
     ] {
         wanted.set(want, options.contains(option));
     }
     let process = thread.process();
     loop {
-        if let Some(event) = process.take_child_event(selector, wanted)? {
+        if let Some(event) = process.take_child_event(selector, wanted, thread.tid())? {
             return Ok(Some(event));
         }
         if options.contains(WaitOptions::NOHANG) {

@@ -57,7 +57,10 @@ impl Process {
         self.orphan_group();
         self.ended.wake(PollEvents::READABLE);
         self.left_memory.wake(PollEvents::IN);
-        self.tell_parent_of_end();
+        self.release_ended_tracees();
+        if !self.tell_tracer_of_end() {
+            self.tell_parent_of_end();
+        }
         self.kernel.process_ended(self, status);
     }
 
@@ -72,7 +75,7 @@ impl Process {
     }
 
     /// Sends the parent its signal and wakes it. Reaps at once if the parent does not care.
-    pub(super) fn tell_parent_of_end(self: &Rc<Self>) {
+    pub(crate) fn tell_parent_of_end(self: &Rc<Self>) {
         let Some(parent) = self.parent() else { return };
         let ignored = parent.has_flag(Flags::INIT) || self.parent_ignores_end(&parent);
         if let Some(signal) = self.exit_signal() {
@@ -83,7 +86,7 @@ impl Process {
             }
         }
         if ignored {
-            self.reap();
+            self.forget(); // what it has used is lost with it
         }
         parent.child_events.wake(PollEvents::IN);
     }
@@ -97,7 +100,7 @@ impl Process {
     }
 
     /// The `siginfo_t` that tells of the end.
-    pub(super) fn end_info(&self, signal: Signal) -> SigInfo {
+    pub(crate) fn end_info(&self, signal: Signal) -> SigInfo {
         let status = self.status().unwrap_or(ExitStatus::exited(0));
         let (code, value) = match (status.code(), status.signal()) {
             (_, Some(deadly)) if status.dumped_core() => {
@@ -114,6 +117,12 @@ impl Process {
     pub(crate) fn reap(self: &Rc<Self>) {
         if let Some(parent) = self.parent() {
             parent.charge_child_time(self);
+        }
+        self.forget();
+    }
+
+    fn forget(self: &Rc<Self>) {
+        if let Some(parent) = self.parent() {
             parent.children.borrow_mut().remove(&self.pid);
         }
         self.group().remove(self.pid);

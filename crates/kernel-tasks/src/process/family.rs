@@ -82,7 +82,7 @@ impl Process {
             child.set_parent_thread(reaper.pid);
             // Whatever the old parent was to be sent, the new one gets SIGCHLD.
             child.set_exit_signal(Some(Signal::SIGCHLD));
-            if child.is_dead() {
+            if child.is_dead() && !child.is_the_tracers.get() {
                 child.tell_parent_of_end();
             }
             child.group().orphaned_by_the_parent(&child, self);

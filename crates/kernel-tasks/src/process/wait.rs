@@ -35,18 +35,33 @@ bitflags::bitflags! {
         const CLONES = 16;
         /// Children of both kinds (`__WALL`).
         const ALL_KINDS = 32;
+        /// Only children of the calling thread (`__WNOTHREAD`).
+        const OWN = 64;
     }
 }
 
 /// What became of a child.
 #[derive(Clone, Debug)]
 pub struct ChildEvent {
+    /// The id to tell: that of the child, or of a thread that is traced.
+    pub pid: Pid,
     /// The child. If the event is its end, it is reaped unless the waiter only peeked.
     pub child: Rc<Process>,
     /// The status word of `wait4`.
     pub status: ExitStatus,
     /// What `waitid` tells.
     pub info: SigInfo,
+}
+
+impl ChildSelector {
+    /// Whether a thread of `process` with this id is meant.
+    pub(crate) fn fits(&self, tid: Pid, process: &Process) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Pid(pid) => *pid == tid,
+            Self::Group(pgid) => process.group().pgid == *pgid,
+        }
+    }
 }
 
 impl std::fmt::Debug for Process {
@@ -62,6 +77,7 @@ impl Process {
         &self,
         selector: &ChildSelector,
         wanted: WaitFor,
+        waiter: Pid,
     ) -> SysResult<Option<ChildEvent>> {
         let candidates = match selector {
             ChildSelector::Pid(pid) => {
@@ -74,12 +90,19 @@ impl Process {
             if !child.is_selected(selector, wanted) {
                 continue;
             }
+            if wanted.contains(WaitFor::OWN) && child.parent_thread.get() != waiter {
+                continue;
+            }
             fits = true;
             if let Some(event) = child.event(wanted) {
                 return Ok(Some(event));
             }
         }
-        if fits { Ok(None) } else { Err(Errno::ECHILD) }
+        match self.take_tracee_event(selector, wanted, waiter) {
+            Ok(Some(event)) => Ok(Some(event)),
+            Err(()) if !fits => Err(Errno::ECHILD),
+            Ok(None) | Err(()) => Ok(None),
+        }
     }
 
     fn is_selected(&self, selector: &ChildSelector, wanted: WaitFor) -> bool {
@@ -97,16 +120,19 @@ impl Process {
     fn event(self: &Rc<Self>, wanted: WaitFor) -> Option<ChildEvent> {
         let peek = wanted.contains(WaitFor::PEEK);
         if let Some(status) = self.status() {
-            if !wanted.contains(WaitFor::END) {
+            if self.is_the_tracers.get() || !wanted.contains(WaitFor::END) {
                 return None;
             }
             let info = self.end_info(Signal::SIGCHLD);
             if !peek {
                 self.reap();
             }
-            return Some(ChildEvent { child: Rc::clone(self), status, info });
+            return Some(ChildEvent { pid: self.pid, child: Rc::clone(self), status, info });
         }
+        // Stops of a traced child are the tracer's to hear of.
+        let is_traced = self.any_thread().is_some_and(|thread| thread.is_traced());
         if wanted.contains(WaitFor::STOP)
+            && !is_traced
             && let Some(signal) = self.signals.stop_to_report.get()
         {
             if !peek {
@@ -115,7 +141,7 @@ impl Process {
             let number = signal.number().cast_signed();
             let info = self.job_info(code::CLD_STOPPED, number);
             let status = ExitStatus::stopped(signal);
-            return Some(ChildEvent { child: Rc::clone(self), status, info });
+            return Some(ChildEvent { pid: self.pid, child: Rc::clone(self), status, info });
         }
         if wanted.contains(WaitFor::CONTINUE) && self.signals.continue_to_report.get() {
             if !peek {
@@ -124,7 +150,7 @@ impl Process {
             let number = Signal::SIGCONT.number().cast_signed();
             let info = self.job_info(code::CLD_CONTINUED, number);
             let status = ExitStatus::CONTINUED;
-            return Some(ChildEvent { child: Rc::clone(self), status, info });
+            return Some(ChildEvent { pid: self.pid, child: Rc::clone(self), status, info });
         }
         None
     }

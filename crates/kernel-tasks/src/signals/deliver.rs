@@ -9,7 +9,8 @@ use linux_abi::tasks::ExitStatus;
 
 use super::actions::DefaultAction;
 use super::send::send_to_thread;
-use crate::Thread;
+use crate::process::Flags;
+use crate::{Thread, ptrace};
 
 /// A handler that the shim shall run.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +59,33 @@ pub fn after_interruption(restart: Restart, delivery: Option<&Delivery>) -> Afte
 /// The backend calls this when a shim asks, and after each call that ended with
 /// [`Interrupted::Signal`](linux_abi::Interrupted::Signal).
 pub async fn next_signal(thread: Rc<Thread>) -> Option<Delivery> {
+    let delivery = take_until_handler(&thread).await;
+    thread.prepare_step();
+    delivery
+}
+
+async fn take_until_handler(thread: &Rc<Thread>) -> Option<Delivery> {
     loop {
         let process = thread.process();
-        while process.is_held() && !thread.has_exited() {
-            process.signals.continued.wait(PollEvents::IN).await;
-        }
-        if thread.has_exited() {
+        thread.serve_events(false).await;
+        if thread.has_exited() || thread.exit_if_ordered().await {
             return None;
+        }
+        if thread.is_traced() {
+            if thread.stop_if_asked().await {
+                thread.publish_pending();
+                continue;
+            }
+            if process.has_flag(Flags::FROZEN) {
+                process.signals.continued.wait(PollEvents::IN).await;
+                continue;
+            }
+        } else if process.is_held() {
+            process.signals.continued.wait(PollEvents::IN).await;
+            if thread.is_traced() {
+                return None; // it asks again, and shows its tracer how it stands
+            }
+            continue;
         }
         let Some((signal, info)) = thread.take_signal(SigSet(!thread.mask().0)) else {
             thread.restore_mask();
@@ -72,16 +93,17 @@ pub async fn next_signal(thread: Rc<Thread>) -> Option<Delivery> {
             thread.hand_on_blocked();
             return None;
         };
+        let Some((signal, info)) = thread.stop_for_signal(signal, info).await else { continue };
         let action = process.signals.action(signal);
         match action.handler {
             SIG_IGN => {}
-            SIG_DFL => act_by_default(&thread, signal),
+            SIG_DFL => act_by_default(thread, signal).await,
             _ => return Some(thread.prepare_handler(signal, info, action)),
         }
     }
 }
 
-fn act_by_default(thread: &Rc<Thread>, signal: Signal) {
+async fn act_by_default(thread: &Rc<Thread>, signal: Signal) {
     let process = thread.process();
     match DefaultAction::of(signal) {
         DefaultAction::Ignore => {}
@@ -93,7 +115,8 @@ fn act_by_default(thread: &Rc<Thread>, signal: Signal) {
         }
         // No core is ever written, so none is claimed: as on Linux with `RLIMIT_CORE` at zero.
         DefaultAction::Terminate | DefaultAction::Core => {
-            process.exit(ExitStatus::signaled(signal, false));
+            let status = ExitStatus::signaled(signal, false);
+            ptrace::end_process(Rc::clone(thread), status).await;
         }
     }
 }

@@ -36,6 +36,7 @@ impl Process {
         self.signals.continue_to_report.set(false);
         self.signals.stop_to_report.set(Some(signal));
         for thread in self.threads() {
+            thread.want_group_stop();
             thread.publish_pending();
             thread.machine().kick();
         }
@@ -49,6 +50,9 @@ impl Process {
         }
         self.signals.stop_to_report.set(None);
         self.signals.continue_to_report.set(true);
+        for thread in self.threads() {
+            thread.group_stop_is_over();
+        }
         self.publish_pending();
         self.signals.continued.wake(PollEvents::IN);
         self.tell_parent_of_job(code::CLD_CONTINUED, Signal::SIGCONT);

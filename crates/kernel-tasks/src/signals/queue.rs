@@ -137,6 +137,11 @@ impl SignalQueue {
         Some((signal, pending.info))
     }
 
+    /// What the queued signals say, in order.
+    pub(crate) fn infos(&self) -> Vec<SigInfo> {
+        self.queued.borrow().values().flatten().map(|pending| pending.info).collect()
+    }
+
     /// Throws away what is queued of these signals.
     pub fn discard(&self, signals: SigSet, limits: &QueueLimits) {
         let mut lost = self.set.get().and(signals);

@@ -63,7 +63,7 @@ fn deliver(
         return Ok(false);
     }
     if signal == Signal::SIGKILL {
-        process.kill();
+        process.kill_with_report();
         return Ok(false);
     }
     process.note_job_control(signal);
@@ -101,7 +101,10 @@ fn is_dropped(process: &Process, thread: Option<&Rc<Thread>>, signal: Signal) ->
     }
     let target = thread.cloned().or_else(|| process.any_thread());
     target.is_none_or(|target| {
-        !target.mask().contains(signal) && !target.waits_for().contains(signal)
+        // A tracer sees also those that have no effect.
+        !target.is_traced()
+            && !target.mask().contains(signal)
+            && !target.waits_for().contains(signal)
     })
 }
 

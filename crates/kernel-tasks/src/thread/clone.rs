@@ -21,7 +21,10 @@ use crate::{Machine, Process};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Thread,
+    /// The thread of the parent plays the child.
     Vfork,
+    /// A thread in the memory of the parent.
+    Beside,
     Fork,
 }
 
@@ -48,11 +51,10 @@ impl Thread {
         let flags = request.flags;
         let kind = if flags.contains(CloneFlags::THREAD) {
             Kind::Thread
-        } else if flags.contains(CloneFlags::VM | CloneFlags::VFORK) {
+        } else if flags.contains(CloneFlags::VM | CloneFlags::VFORK) && self.may_play_child() {
             Kind::Vfork
         } else if flags.contains(CloneFlags::VM) {
-            // Two guest processes in one host process is what the mechanism does not do.
-            return Err(Errno::EINVAL);
+            Kind::Beside
         } else {
             Kind::Fork
         };
@@ -86,6 +88,12 @@ impl Thread {
         }
     }
 
+    /// Whether this thread can play the child of a `vfork` itself. Not if a tracer wants to see the
+    /// two apart, nor if it plays one already.
+    fn may_play_child(&self) -> bool {
+        !self.traces_vfork() && !self.process.has_flag(Flags::IN_PARENTS_MEMORY)
+    }
+
     fn check_task_limit(&self) -> SysResult<()> {
         let limit = self.process.limit(rlimit::NPROC)?.current;
         let who = self.credentials();
@@ -101,6 +109,7 @@ impl Thread {
         match kind {
             Kind::Thread => machine.new_thread(start),
             Kind::Vfork => machine.vfork(start),
+            Kind::Beside => machine.new_process_beside(start),
             Kind::Fork => machine.fork(start),
         }
     }
@@ -116,13 +125,13 @@ impl Thread {
         let flags = request.flags;
         let process = match kind {
             Kind::Thread => Rc::clone(&self.process),
-            Kind::Vfork | Kind::Fork => self.child_process(kind, id, request),
+            Kind::Vfork | Kind::Beside | Kind::Fork => self.child_process(kind, id, request),
         };
         machine.set_signal_mask(self.machine().signal_mask());
         let files = if flags.contains(CloneFlags::FILES) {
             self.files()
         } else {
-            if kind == Kind::Thread {
+            if matches!(kind, Kind::Thread | Kind::Beside) {
                 self.machine().stop_lending();
             }
             Rc::new(RefCell::new(self.files().borrow().clone()))
@@ -139,6 +148,7 @@ impl Thread {
             fs,
             namespaces: surroundings.namespaces,
             attributes: self.attributes().for_child(),
+            call_filter: self.call_filter.borrow().clone(),
         };
         if kind == Kind::Fork {
             self.kernel.namespaces.process_forked(self.process.pid, id);
@@ -148,6 +158,11 @@ impl Thread {
         if kind != Kind::Thread {
             process.watch_cpu_limit();
         }
+        let waits = kind == Kind::Beside && flags.contains(CloneFlags::VFORK);
+        if waits {
+            process.set_flag(Flags::HOLDS_PARENT, true);
+        }
+        self.child_was_made(&thread, flags, request.exit_signal, waits);
         thread
     }
 
@@ -159,7 +174,7 @@ impl Thread {
         for flag in Flags::INHERITED.iter() {
             child.set_flag(flag, mine.has_flag(flag));
         }
-        child.set_flag(Flags::IN_PARENTS_MEMORY, kind == Kind::Vfork);
+        child.set_flag(Flags::IN_PARENTS_MEMORY, matches!(kind, Kind::Vfork | Kind::Beside));
         child.set_program(mine.program());
         child.set_executable_in_use(mine.executable_in_use());
         child.oom_score_adj.set(mine.oom_score_adj.get());

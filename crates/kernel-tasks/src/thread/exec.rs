@@ -11,6 +11,7 @@ use linux_abi::signals::Signal;
 use super::Thread;
 use crate::machine::Image;
 use crate::process::{Flags, Program};
+use crate::ptrace::AllowedTracer;
 
 /// What `execve` has found and made.
 pub struct NewProgram {
@@ -41,6 +42,7 @@ impl Thread {
         process.charge_own_time();
         process.set_flag(Flags::IN_PARENTS_MEMORY, false);
         self.end_other_threads();
+        let old_id = self.tid();
         self.take_leader_id();
 
         machine.set_signal_mask(old.signal_mask());
@@ -72,8 +74,9 @@ impl Thread {
         }
         *self.credentials.borrow_mut() = new.credentials;
         self.machine().attach(self);
-        self.publish_ids();
-        self.publish_pending();
+        self.program_was_replaced(old_id.0);
+        self.publish();
+        process.set_flag(Flags::HOLDS_PARENT, false);
         process.left_memory().wake(PollEvents::IN);
         Ok(())
     }
@@ -95,10 +98,13 @@ impl Thread {
         if old == new {
             return;
         }
+        // As on Linux, what the former first thread has allowed goes with it.
+        self.process.allow_tracer(AllowedTracer::Nobody);
         self.process.remove_thread(old);
         self.kernel.ids.forget_thread(old);
         self.tid.set(new);
         self.kernel.ids.name_thread(new, self);
         self.process.add_thread(self);
+        self.process.thread_ended.wake(PollEvents::READABLE); // whoever had the old id is gone
     }
 }

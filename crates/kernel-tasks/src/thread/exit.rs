@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use kernel_core::wait::PollEvents;
 use kernel_files::FdTable;
 use linux_abi::signals::SigSet;
 use linux_abi::tasks::ExitStatus;
@@ -15,6 +16,7 @@ impl Thread {
         if self.has_exited() {
             return;
         }
+        self.exit_status.set(status);
         if self.process.n_threads() == 1 {
             self.process.exit(status);
             return;
@@ -43,6 +45,9 @@ impl Thread {
         self.pending.discard(SigSet(u64::MAX), &self.kernel.queued_signals);
         self.leave_tree();
         drop(self.take_continuation());
+        self.leave_tracing();
+        self.process.ended_io.set(self.process.ended_io.get().plus(self.io_account()));
+        self.process.thread_ended.wake(PollEvents::READABLE);
         let files = std::mem::take(&mut *self.files.borrow_mut());
         close_if_last(&files);
     }

@@ -120,6 +120,14 @@ impl SigInfo {
         info
     }
 
+    /// `SIGSYS`: a filter refused the call `number` at `address`.
+    pub const fn system_call(address: u64, number: u32, architecture: u32) -> Self {
+        let mut info = Self::bare(Signal::SIGSYS, code::SYS_SECCOMP);
+        info.fields[0] = address;
+        info.fields[1] = pair(number, architecture);
+        info
+    }
+
     /// `SIGIO`: an event on a descriptor.
     pub const fn poll(signal: Signal, code: i32, band: i64, fd: i32) -> Self {
         let mut info = Self::bare(signal, code);

@@ -22,6 +22,11 @@ impl ExitStatus {
         Self(signal.number() << 8 | 0x7f)
     }
 
+    /// It stopped for its tracer: the signal, and the event above bit 8.
+    pub const fn trapped(code: u32) -> Self {
+        Self(code << 8 | 0x7f)
+    }
+
     /// It runs again.
     pub const CONTINUED: Self = Self(0xffff);
 

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use kernel_core::memory::UserPtr;
 use kernel_tasks::Thread;
 use kernel_tasks::process::Flags;
-use linux_abi::{Errno, SysResult};
+use kernel_tasks::ptrace::AllowedTracer;
+use linux_abi::{Errno, Pid, SysResult};
 
 use super::{Arguments, unused};
 
@@ -65,4 +66,20 @@ pub(super) fn set_deny_write_execute(
 pub(super) fn get_deny_write_execute(thread: &Rc<Thread>, arguments: Arguments) -> SysResult<u64> {
     unused(&arguments)?;
     Ok(thread.process().has_flag(Flags::DENY_WRITE_EXECUTE).into())
+}
+
+pub(super) fn set_ptracer(thread: &Rc<Thread>, pid: u64) -> SysResult<u64> {
+    const ANYBODY: u64 = u32::MAX as u64;
+    let allowed = match pid {
+        0 => AllowedTracer::Nobody,
+        // Only the lower half counts for this.
+        pid if pid & ANYBODY == ANYBODY => AllowedTracer::Anybody,
+        pid => {
+            let pid = u32::try_from(pid).map_err(|_| Errno::EINVAL)?;
+            let other = thread.kernel().ids.thread(Pid(pid)).ok_or(Errno::EINVAL)?;
+            AllowedTracer::Only(Rc::downgrade(&other))
+        }
+    };
+    thread.process().allow_tracer(allowed);
+    Ok(0)
 }
