@@ -3,10 +3,8 @@
 mod memory;
 
 use std::cell::Cell;
-use std::future::Future;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -15,7 +13,7 @@ use channel_abi::request::{self, action};
 use channel_abi::{Slot, ids, lent, resume, state, usage, watch};
 use host_sys::{HostStatus, OuterPid, errno_of};
 use kernel_core::memory::UserMemory;
-use kernel_core::wait::PollEvents;
+use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
 use kernel_files::lending::{Lender, Loan};
 use kernel_tasks::machine::{Ids, Image, Start, UserRegisters};
@@ -159,24 +157,23 @@ impl Machine for GuestMachine {
         self.slot().resume.fetch_or(resume::STATE_CHANGED, SeqCst);
     }
 
-    fn poke(&self, address: u64, word: u64) -> Pin<Box<dyn Future<Output = SysResult<()>>>> {
-        let asked = self.ask_to_poke(address, word);
-        let (seat, space) = (Rc::clone(&self.seat), Rc::clone(&self.place.space));
-        Box::pin(async move {
-            asked?;
-            loop {
-                match seat.poke.get() {
-                    Poke::Done(done) => {
-                        seat.poke.set(Poke::None);
-                        return if done == 0 { Ok(()) } else { Err(Errno::EFAULT) };
-                    }
-                    Poke::Asked if !space.is_retired.get() => {
-                        seat.poked.wait(PollEvents::IN).await;
-                    }
-                    _ => return Err(Errno::ESRCH),
-                }
+    fn begin_poke(&self, address: u64, word: u64) -> SysResult<()> {
+        self.ask_to_poke(address, word)
+    }
+
+    fn poke_outcome(&self) -> Option<SysResult<()>> {
+        match self.seat.poke.get() {
+            Poke::Done(done) => {
+                self.seat.poke.set(Poke::None);
+                Some(if done == 0 { Ok(()) } else { Err(Errno::EFAULT) })
             }
-        })
+            Poke::Asked if !self.place.space.is_retired.get() => None,
+            _ => Some(Err(Errno::ESRCH)),
+        }
+    }
+
+    fn poke_queue(&self) -> WaitQueue {
+        self.seat.poked.clone()
     }
 
     fn set_step(&self, step: bool) {

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use channel_abi::request::{Delivery, action};
+use channel_abi::request::{Delivery, FATAL, action};
 use kernel_tasks::Thread;
 use kernel_tasks::signals::{self as tasks_signals};
-use linux_abi::signals::{SigInfo, Signal};
+use linux_abi::signals::{SigAction, SigInfo, Signal};
 use linux_abi::tasks::ExitStatus;
 use zerocopy::IntoBytes;
 
@@ -48,6 +48,9 @@ pub fn fault(engine: &Engine, seat: &Seat, thread: &Rc<Thread>, args: [u64; 6]) 
     let code = code as u32;
     if let Some(tracer) = &engine.tracer {
         tracer.fault(thread, signal, code.cast_signed(), address);
+    }
+    if trap_number == FATAL {
+        thread.process().signals.set_action(signal, SigAction::default());
     }
     seat.trap.set([trap_number, error_code, fault_address]);
     tasks_signals::fault(thread, signal, SigInfo::fault(signal, code.cast_signed(), address));

@@ -8,6 +8,8 @@ pub const NEXT_SIGNAL: u32 = 10_000;
 /// A synchronous fault in guest code: signal, code, address, trap number, error code. The shim
 /// asks for signals next.
 pub const FAULT: u32 = 10_001;
+/// In place of the trap number: no handler can be run for the signal, the process ends by it.
+pub const FATAL: u64 = u64::MAX;
 /// The shim could not do what the kernel told it to do (`fork`, `clone`, `mmap` on the host
 /// failed): the action and the negative error number.
 pub const ACTION_FAILED: u32 = 10_002;

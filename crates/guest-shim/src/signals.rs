@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use channel_abi::layout::{KICK_SIGNAL, SHIM_BASE, SHIM_IMAGE_END};
-use channel_abi::request::{FAULT, NEXT_SIGNAL, action, reply, restart};
+use channel_abi::request::{FATAL, FAULT, NEXT_SIGNAL, action, reply, restart};
 
 use crate::channel::request;
 use crate::entry::{
@@ -236,7 +236,8 @@ pub fn deliver(
         if frame::push(thread, registers, signal.cast_unsigned()).is_err() {
             // No room for the frame: the kernel ends the process as Linux does.
             const FORCED: u64 = 128;
-            request(thread, FAULT, [SIGSEGV, FORCED, registers.rsp, 0, 0, 0]);
+            let how = if signal.cast_unsigned() == SIGSEGV { FATAL } else { 0 };
+            request(thread, FAULT, [SIGSEGV, FORCED, registers.rsp, how, 0, 0]);
             ask = true;
         } else if thread.step.get() != Step::Off {
             // A step into a handler ends before its first instruction.

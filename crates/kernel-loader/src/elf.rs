@@ -115,9 +115,13 @@ impl Program {
                     return Err(Errno::ENOEXEC);
                 }
                 let mut path = read_at(file, header.p_offset(endian), length)?;
-                // Ends with its zero, and there is no other.
-                if path.pop() != Some(0) || path.contains(&0) {
+                if path.pop() != Some(0) {
                     return Err(Errno::ENOEXEC);
+                }
+                // What is behind the first zero is of no use; nothing before it names a directory.
+                path.truncate(path.iter().position(|&byte| byte == 0).unwrap_or(path.len()));
+                if path.is_empty() {
+                    return Err(Errno::EACCES);
                 }
                 self.interpreter = Some(path);
                 Ok(())
@@ -145,7 +149,7 @@ impl Program {
         };
         let fits = load.file_size <= load.memory_size
             && load.address.checked_add(load.memory_size).is_some_and(|end| end < USER_END)
-            && load.address % PAGE == load.offset % PAGE
+            && (load.file_size == 0 || load.address % PAGE == load.offset % PAGE)
             && load.offset.checked_add(load.file_size).is_some();
         if !fits {
             return Err(Errno::ENOEXEC);

@@ -259,7 +259,8 @@ impl Directory {
 
 impl Names for Directory {
     fn lookup(&self, parent: &PseudoInode, name: &[u8]) -> SysResult<Rc<PseudoInode>> {
-        self.context.subject.process().map_err(|_| Errno::ENOENT)?;
+        // Whoever holds the directory of a process that is no more learns so.
+        self.context.subject.process()?;
         let entry =
             self.entries().find(|entry| entry.name.as_bytes() == name).ok_or(Errno::ENOENT)?;
         Ok(make_node(parent, entry, &self.context))

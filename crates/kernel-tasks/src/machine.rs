@@ -1,11 +1,10 @@
 //! The host's side of a guest thread.
 
-use std::future::Future;
 use std::ops::Range;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use kernel_core::memory::UserMemory;
+use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
 use kernel_files::lending::{Lender, Loan};
 pub use kernel_loader::{Image, Segment};
@@ -60,10 +59,20 @@ pub trait Machine {
         let _ = state;
     }
 
-    /// Writes a word to memory that such a thread may only read.
-    fn poke(&self, address: u64, word: u64) -> Pin<Box<dyn Future<Output = SysResult<()>>>> {
+    /// Begins to write a word to memory that such a thread may only read.
+    fn begin_poke(&self, address: u64, word: u64) -> SysResult<()> {
         let _ = (address, word);
-        Box::pin(std::future::ready(Err(Errno::EFAULT)))
+        Err(Errno::EFAULT)
+    }
+
+    /// What came of that: `None` while it goes on. Told once.
+    fn poke_outcome(&self) -> Option<SysResult<()>> {
+        Some(Err(Errno::ESRCH))
+    }
+
+    /// Woken when that is over.
+    fn poke_queue(&self) -> WaitQueue {
+        WaitQueue::new()
     }
 
     /// Whether such a thread goes on for one instruction only.

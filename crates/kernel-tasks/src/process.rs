@@ -110,6 +110,8 @@ pub struct Process {
     pub(crate) end_tracer: RefCell<Option<Weak<Thread>>>,
     /// It has ended, and a tracer is to hear of that before the parent does.
     pub(crate) is_the_tracers: Cell<bool>,
+    /// How many programs it has run.
+    n_programs: Cell<u64>,
     /// What threads that have ended had read and written.
     pub(crate) ended_io: Cell<IoAccount>,
     /// Whom it lets trace it.
@@ -192,6 +194,7 @@ impl Process {
             ended_tracees: RefCell::default(),
             end_tracer: RefCell::default(),
             is_the_tracers: Cell::default(),
+            n_programs: Cell::default(),
             ended_io: Cell::default(),
             allowed_tracer: RefCell::default(),
         });
@@ -219,6 +222,12 @@ impl Process {
     /// Whether it is the first guest process.
     pub(crate) fn is_first(&self) -> bool {
         self.kernel.first().is_some_and(|first| first.pid == self.pid)
+    }
+
+    /// How many programs it has run: whoever holds its memory sees by that whether it is still the
+    /// same.
+    pub fn n_programs(&self) -> u64 {
+        self.n_programs.get()
     }
 
     /// What its threads have read and written.
@@ -347,6 +356,7 @@ impl Process {
 
     /// Replaces what is told of the program.
     pub fn set_program(&self, program: Rc<Program>) {
+        self.n_programs.set(self.n_programs.get() + 1);
         *self.program.borrow_mut() = program;
     }
 

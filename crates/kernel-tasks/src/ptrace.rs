@@ -4,7 +4,7 @@
 //! are watched, before and after each call. The question is a future that waits until the tracer
 //! lets the thread go on; meanwhile its registers lie in its channel, for the tracer to read and to
 //! change ([`Machine::registers`](crate::Machine::registers)). The host's `ptrace` has no part in
-//! this. See `docs/adr/0011`.
+//! this. See `docs/adr/0009`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,8 +15,8 @@ use linux_abi::signals::{SigInfo, Signal};
 use linux_abi::tasks::ExitStatus;
 use linux_abi::tasks::ptrace::TraceOptions;
 
+use crate::Thread;
 use crate::process::Flags;
-use crate::{Process, Thread};
 
 mod attach;
 mod calls;
@@ -87,7 +87,7 @@ pub(crate) enum Event {
     /// A stop that the tracer asked for, and its message.
     Stop(u32, u64),
     /// The child of a `vfork` uses the memory of the thread.
-    Vfork(Rc<Process>),
+    Vfork(Rc<Thread>),
     /// The call that brought these events is over.
     CallEnds,
 }

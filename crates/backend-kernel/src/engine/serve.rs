@@ -299,7 +299,7 @@ impl Engine {
         let done = if number == request::POKED { args[0].cast_signed() } else { -1 };
         seat.poke.set(Poke::Done(done));
         seat.is_busy.set(true);
-        seat.poked.wake(PollEvents::IN);
+        seat.poked.wake(PollEvents::WRITABLE);
         place.space.channel.park(place.index);
         let answer = seat.answer.borrow_mut().take();
         if let Some(answer) = answer {

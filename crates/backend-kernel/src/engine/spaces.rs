@@ -162,7 +162,7 @@ impl Engine {
             // The future that runs right now is not in its seat, so that it is not dropped here.
             let answer = seat.answer.borrow_mut().take();
             drop(answer);
-            seat.poked.wake(PollEvents::IN);
+            seat.poked.wake(PollEvents::WRITABLE);
             self.leave_seat(&seat);
         }
         space.kill_at.set(Some(timers::now().after(GRACE_NANOS)));

@@ -2,13 +2,14 @@
 //!
 //! The child starts when the shim reads the reply, so everything that can fail is done before. A
 //! `vfork` child borrows the host thread of its parent; the parent's call returns, as seen by the
-//! kernel, at once, and the shim goes back to the parent when the child has left.
+//! kernel, at once, and the shim goes back to the parent when the child has left. A parent that cannot
+//! lend its thread (it is traced, or shares no memory with the child) waits when it next asks for
+//! signals, which is before its guest code goes on.
 
 use std::rc::Rc;
 
 use kernel_core::credentials::cap;
 use kernel_core::memory::{UserMemory, UserPtr};
-use kernel_core::wait::PollEvents;
 use kernel_files::permission::{Want, check_ownership};
 use kernel_tasks::Thread;
 use kernel_tasks::cgroup::Cgroup;
@@ -187,9 +188,6 @@ async fn start(
         // Linux does not care whether this address is good.
         let _ = UserPtr::<u32>::new(args.parent_tid).write(&thread.memory(), &tid.0);
     }
-    if flags.contains(CloneFlags::VFORK) && !flags.contains(CloneFlags::VM) {
-        wait_for_child(&child).await;
-    }
     Ok(tid)
 }
 
@@ -244,12 +242,4 @@ fn wanted_cgroup(
     let from = thread.process().cgroup();
     thread.kernel().cgroups.check_move(&from, &group, &who, &namespaces.cgroup.root)?;
     Ok(Some(group))
-}
-
-/// The parent of a `vfork` without shared memory waits; only its own end interrupts it.
-async fn wait_for_child(child: &Rc<Thread>) {
-    let process = Rc::clone(child.process());
-    if !process.is_dead() {
-        process.left_memory().wait(PollEvents::IN).await;
-    }
 }

@@ -93,7 +93,8 @@ impl Process {
             if wanted.contains(WaitFor::OWN) && child.parent_thread.get() != waiter {
                 continue;
             }
-            fits = true;
+            // One that has ended is waited for by those who want to hear of ends, and is nobody's else.
+            fits |= !child.is_dead() || wanted.contains(WaitFor::END);
             if let Some(event) = child.event(wanted) {
                 return Ok(Some(event));
             }

@@ -9,7 +9,7 @@ use linux_abi::tasks::ptrace::{TraceOptions, event};
 
 use super::{Event, Mode, Stop, StopKind};
 use crate::process::Flags;
-use crate::{Process, Thread, signals};
+use crate::{Thread, signals};
 
 /// How many events can wait.
 const MAX_EVENTS: usize = 16;
@@ -50,7 +50,7 @@ impl Thread {
             self.trace_child(child, what, flags.contains(CloneFlags::PTRACE));
         }
         if waits {
-            self.push_event(Event::Vfork(Rc::clone(child.process())));
+            self.push_event(Event::Vfork(Rc::clone(child)));
             self.push_event(Event::Stop(event::VFORK_DONE, child.tid().0.into()));
         }
         if !self.tracing.events.borrow().is_empty() {
@@ -91,7 +91,7 @@ impl Thread {
                         self.stop_at_event(what, message).await;
                     }
                 }
-                Some(Event::Vfork(child)) => wait_until_left(&child).await,
+                Some(Event::Vfork(child)) => self.wait_until_left(&child).await,
                 Some(Event::CallEnds) if in_call => {}
                 Some(Event::CallEnds) => {
                     if self.is_traced() && self.tracing.mode.get() == Mode::ToCall {
@@ -118,11 +118,18 @@ impl Thread {
             let _ = signals::send_to_thread(self, signal, info);
         }
     }
-}
 
-/// Waits until the child of a `vfork` has ended or runs another program.
-async fn wait_until_left(child: &Rc<Process>) {
-    while child.has_flag(Flags::HOLDS_PARENT) && !child.is_dead() {
-        child.left_memory().wait(PollEvents::IN).await;
+    /// Waits until the child of a `vfork` has ended or runs another program.
+    async fn wait_until_left(&self, child: &Rc<Thread>) {
+        let process = child.process();
+        if Rc::ptr_eq(process, self.process()) {
+            while !child.has_exited() {
+                process.thread_ended.wait(PollEvents::IN).await;
+            }
+            return;
+        }
+        while process.has_flag(Flags::HOLDS_PARENT) && !process.is_dead() {
+            process.left_memory().wait(PollEvents::IN).await;
+        }
     }
 }

@@ -94,7 +94,8 @@ fn deliver(
 }
 
 /// Whether a signal has no effect and need not be queued. A blocked one is kept: the disposition
-/// may change before it is unblocked, and `sigwait` may want it.
+/// may change before it is unblocked, and `sigwait` may want it; one that is not blocked is lost even
+/// to who waits for it.
 fn is_dropped(process: &Process, thread: Option<&Rc<Thread>>, signal: Signal) -> bool {
     if !process.signals.ignores(signal) {
         return false;
@@ -102,9 +103,7 @@ fn is_dropped(process: &Process, thread: Option<&Rc<Thread>>, signal: Signal) ->
     let target = thread.cloned().or_else(|| process.any_thread());
     target.is_none_or(|target| {
         // A tracer sees also those that have no effect.
-        !target.is_traced()
-            && !target.mask().contains(signal)
-            && !target.waits_for().contains(signal)
+        !target.is_traced() && !target.mask().contains(signal)
     })
 }
 

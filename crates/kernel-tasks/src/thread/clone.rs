@@ -158,8 +158,8 @@ impl Thread {
         if kind != Kind::Thread {
             process.watch_cpu_limit();
         }
-        let waits = kind == Kind::Beside && flags.contains(CloneFlags::VFORK);
-        if waits {
+        let waits = kind != Kind::Vfork && flags.contains(CloneFlags::VFORK);
+        if waits && kind != Kind::Thread {
             process.set_flag(Flags::HOLDS_PARENT, true);
         }
         self.child_was_made(&thread, flags, request.exit_signal, waits);

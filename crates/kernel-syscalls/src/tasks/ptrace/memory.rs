@@ -1,6 +1,7 @@
 //! The memory of a traced thread.
 
 use kernel_core::memory::{UserMemory, UserPtr};
+use kernel_core::wait::PollEvents;
 use kernel_tasks::Thread;
 use linux_abi::{Errno, SysResult};
 
@@ -18,5 +19,12 @@ pub(super) async fn poke(other: &Thread, address: u64, word: u64) -> SysResult<(
     }
     let mut there = [0; size_of::<u64>()];
     other.memory().read(address, &mut there).map_err(|_| Errno::EIO)?;
-    other.machine().poke(address, word).await.map_err(|_| Errno::EIO)
+    let machine = other.machine();
+    machine.begin_poke(address, word).map_err(|_| Errno::EIO)?;
+    loop {
+        match machine.poke_outcome() {
+            Some(outcome) => return outcome.map_err(|_| Errno::EIO),
+            None => machine.poke_queue().wait(PollEvents::WRITABLE).await,
+        }
+    }
 }
