@@ -38,6 +38,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("rsync", "rsync"),
     ("ruby", "ruby"),
     ("sqlite3", "sqlite3"),
+    ("gdb", "gdb"),
     ("strace", "strace"),
     ("stress-ng", "stress-ng"),
     ("tar", "tar"),

@@ -1,6 +1,8 @@
 //! The host's side of one guest thread.
 
 mod memory;
+mod neighbours;
+mod tracing;
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -8,7 +10,7 @@ use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use channel_abi::layout::{MAX_STATE, MAX_THREADS, SHIM_BASE, SHIM_END, STATE_OFFSET};
+use channel_abi::layout::{MAX_THREADS, SHIM_BASE, SHIM_END};
 use channel_abi::request::{self, action};
 use channel_abi::{Slot, ids, lent, resume, state, usage, watch};
 use host_sys::{HostStatus, OuterPid, errno_of};
@@ -130,31 +132,19 @@ impl Machine for GuestMachine {
     }
 
     fn registers(&self) -> UserRegisters {
-        let mut registers = UserRegisters::default();
-        for (to, from) in registers.0.iter_mut().zip(&self.slot().registers) {
-            *to = from.load(Relaxed);
-        }
-        registers
+        self.shown_registers()
     }
 
     fn set_registers(&self, registers: &UserRegisters) {
-        for (to, from) in self.slot().registers.iter().zip(registers.0) {
-            to.store(from, Relaxed);
-        }
+        self.replace_registers(registers);
     }
 
     fn extended_state(&self) -> Vec<u8> {
-        let claimed = self.slot().state_size.load(Relaxed);
-        let length = usize::try_from(claimed).unwrap_or(0).min(MAX_STATE);
-        let mut bytes = vec![0; length];
-        self.place.space.channel.read_data(self.place.index, STATE_OFFSET, &mut bytes);
-        bytes
+        self.shown_state()
     }
 
     fn set_extended_state(&self, state: &[u8]) {
-        let state = state.get(..state.len().min(MAX_STATE)).unwrap_or_default();
-        self.place.space.channel.write_data(self.place.index, STATE_OFFSET, state);
-        self.slot().resume.fetch_or(resume::STATE_CHANGED, SeqCst);
+        self.replace_state(state);
     }
 
     fn begin_poke(&self, address: u64, word: u64) -> SysResult<()> {
@@ -461,54 +451,6 @@ impl Machine for GuestMachine {
 }
 
 impl GuestMachine {
-    /// The guest process that the thread belongs to; `None` once it has left.
-    fn process(&self) -> Option<linux_abi::Pid> {
-        let thread = self.seat.thread.borrow();
-        thread.as_ref().map(|thread| thread.process().pid)
-    }
-
-    /// Whether another guest process lives in the same host process.
-    fn has_neighbours(&self) -> bool {
-        let space = &self.place.space;
-        if !space.is_shared.get() {
-            return false;
-        }
-        let Some(own) = self.process() else { return false };
-        let seats = space.seats.borrow();
-        seats.iter().any(|seat| seat.thread.borrow().is_some() && !seat.serves(own))
-    }
-
-    /// If other guest processes live in the same host process, ends only the threads of this one.
-    /// Returns whether it did.
-    fn leave_others_alone(&self, engine: &Engine) -> bool {
-        if !self.has_neighbours() {
-            return false;
-        }
-        let Some(own) = self.process() else { return false };
-        let seats: Vec<_> = self.place.space.seats.borrow().iter().cloned().enumerate().collect();
-        for (index, seat) in seats {
-            if seat.serves(own) {
-                let space = Rc::clone(&self.place.space);
-                engine.end_seat(&Place { space, index }, &seat);
-            }
-        }
-        true
-    }
-
-    /// Tells the shim of a thread that stands still to write a word.
-    fn ask_to_poke(&self, address: u64, word: u64) -> SysResult<()> {
-        let engine = self.engine()?;
-        let is_still = self.seat.is_busy.get() && self.seat.answer.borrow().is_some();
-        if !is_still || self.seat.poke.get() == Poke::Asked {
-            return Err(Errno::ESRCH);
-        }
-        let text = self.maps_text();
-        let protection = protection_at(&String::from_utf8_lossy(&text), address);
-        let protection = protection.ok_or(Errno::EFAULT)?;
-        engine.ask_to_poke(&self.place, &self.seat, address, word, protection);
-        Ok(())
-    }
-
     /// The child of a `vfork` ended: its host thread is the parent's again.
     fn end_vfork(&self, engine: &Engine) {
         if self.is_calling() {
@@ -525,20 +467,6 @@ impl GuestMachine {
             self.kick();
         }
     }
-}
-
-/// `PROT_*` of the mapping at an address, from the host's `maps`.
-fn protection_at(maps: &str, address: u64) -> Option<u64> {
-    let line = maps.lines().find_map(|line| {
-        let (range, rest) = line.split_once(' ')?;
-        let (start, end) = range.split_once('-')?;
-        let (start, end) =
-            (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        (start..end).contains(&address).then_some(rest)
-    })?;
-    let bit =
-        |letter: char, bit: u64| if line.get(..3)?.contains(letter) { Some(bit) } else { None };
-    Some(bit('r', 1).unwrap_or(0) | bit('w', 2).unwrap_or(0) | bit('x', 4).unwrap_or(0))
 }
 
 /// Whether a slot can be given to a new thread: nobody sits there, and the host thread that did has

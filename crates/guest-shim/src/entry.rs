@@ -174,11 +174,13 @@ shim_clone_thread:
     call shim_thread_start
     jmp shim_restore_begin
 
-    // shim_exit_thread(state, clear_tid): marks the slot free, clears the guest's word, wakes who
-    // waits for it, and ends the host thread, without touching the stack in between: from the
-    // first store on, the stack may belong to a new thread.
+    // shim_exit_thread(state, clear_tid, is_main): marks the slot free, clears the guest's word, wakes
+    // who waits for it, and ends the host thread, without touching the stack in between: from the
+    // first store on, the stack may belong to a new thread. The main thread of a host process sleeps
+    // instead: the host lets nobody read the memory of a process whose main thread has ended.
     .globl shim_exit_thread, shim_exit_store
 shim_exit_thread:
+    mov %rdx, %rbx
     movl $0, (%rdi)
     test %rsi, %rsi
     jz 4f
@@ -192,10 +194,22 @@ shim_exit_store:
     syscall
     .globl shim_exit_now
 shim_exit_now:
-4:  xor %edi, %edi
+4:  test %rbx, %rbx
+    jnz 5f
+    xor %edi, %edi
     mov $60, %eax
     syscall
     ud2
+5:  lea shim_never(%rip), %rdi
+    xor %esi, %esi
+    xor %edx, %edx
+    xor %r10d, %r10d
+    mov $202, %eax
+    syscall
+    jmp 5b
+    .balign 4
+shim_never:
+    .long 0
 
     .globl shim_sigreturn
 shim_sigreturn:
@@ -227,7 +241,7 @@ unsafe extern "C" {
     /// Starts a host thread. Returns its id or a negative error number.
     pub fn shim_clone_thread(flags: u64, stack: u64, tcb: u64) -> i64;
     /// Ends the calling host thread; see above.
-    pub fn shim_exit_thread(state: *const u32, clear_tid: u64) -> !;
+    pub fn shim_exit_thread(state: *const u32, clear_tid: u64, is_main: u64) -> !;
     /// The store of `shim_exit_thread` that may fault.
     pub fn shim_exit_store();
     /// Where to go on if it does.

@@ -110,6 +110,7 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
     IS_THREADED.store(0, Relaxed);
     crate::rewrite::release_lock_after_fork();
     crate::lent::forget_after_fork();
+    thread.is_main.set(true);
     thread.vfork.set(None);
     thread.robust_list.set(0);
     apply(thread, registers, start);
@@ -238,7 +239,9 @@ pub fn exit_thread(thread: &Tcb) -> ! {
     robust::abandon_locks(thread);
     let slot = thread.slot();
     // SAFETY: `state` is a word of the channel; nothing of this thread's stack is used after.
-    unsafe { shim_exit_thread(slot.state.as_ptr(), thread.clear_tid.get()) }
+    unsafe {
+        shim_exit_thread(slot.state.as_ptr(), thread.clear_tid.get(), thread.is_main.get().into())
+    }
 }
 
 const _: () = assert!(state::IDLE == 0, "shim_exit_thread stores 0");

@@ -72,6 +72,8 @@ pub struct Tcb {
     pub original: Cell<u64>,
     /// How far a single step has come.
     pub step: Cell<Step>,
+    /// The host thread is the first of its host process.
+    pub is_main: Cell<bool>,
 }
 
 /// A single step of guest code, done with the processor's trap flag.
@@ -148,6 +150,7 @@ impl Tcb {
         self.has_kept.set(false);
         self.original.set(u64::MAX);
         self.step.set(Step::Off);
+        self.is_main.set(false);
     }
 
     /// This thread's slot of the channel.

@@ -167,6 +167,7 @@ fn run_program() -> ! {
     let frame = thread.registers();
     *frame = Registers { rip: image.entry, rsp: image.stack_pointer, ..Registers::ZERO };
     let _ = usermem::restore_extended_state(thread.initial_state(), XSAVE_MASK.load(Relaxed));
+    thread.is_main.set(true);
     // A tracer hears of the program before its first instruction.
     crate::watched::begin(thread, frame);
     // SAFETY: the frame is at the top of this thread's stack, complete.
