@@ -132,17 +132,7 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         nr::SHMDT => Ok(shmdt(thread, r.rdi)),
         nr::CLOCK_GETTIME if is_own_cpu_clock(r.rdi) => Ok(host::call3(number, r.rdi, r.rsi, 0)),
         nr::ARCH_PRCTL => arch_prctl(r),
-        nr::SET_TID_ADDRESS => {
-            thread.clear_tid.set(r.rdi);
-            Ok(i64::from(thread.slot().ids[ids::TID].load(Relaxed)))
-        }
-        nr::SET_ROBUST_LIST => {
-            if r.rsi != HEAD_SIZE {
-                return Err(errno::EINVAL);
-            }
-            thread.robust_list.set(r.rdi);
-            Ok(0)
-        }
+        nr::SET_TID_ADDRESS | nr::SET_ROBUST_LIST => keep_address(thread, r, number),
         nr::GET_ROBUST_LIST if is_self(thread, r.rdi) => {
             put(r.rdx, &HEAD_SIZE)?;
             put(r.rsi, &thread.robust_list.get()).map(|()| 0)
@@ -190,6 +180,19 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         }
         _ => forward(thread, registers, number),
     }
+}
+
+/// `set_tid_address` and `set_robust_list`: what the end of the thread is told to.
+fn keep_address(thread: &Tcb, r: &Registers, number: u64) -> Result<i64, i64> {
+    if number == nr::SET_TID_ADDRESS {
+        thread.clear_tid.set(r.rdi);
+        return Ok(i64::from(thread.slot().ids[ids::TID].load(Relaxed)));
+    }
+    if r.rsi != HEAD_SIZE {
+        return Err(errno::EINVAL);
+    }
+    thread.robust_list.set(r.rdi);
+    Ok(0)
 }
 
 /// Which descriptors a call closes.

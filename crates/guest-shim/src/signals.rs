@@ -212,13 +212,10 @@ pub fn deliver(
         ask = false;
         let signal = watched::ask(thread, registers, NEXT_SIGNAL, &mut call);
         let slot = thread.slot();
-        match slot.args[reply::ACTION].load(Relaxed) & 0xff {
-            action::LEAVE => {
-                registers.rax = spawn::leave(thread, registers).cast_unsigned();
-                call = None;
-                continue;
-            }
-            _ => {}
+        if slot.args[reply::ACTION].load(Relaxed) & 0xff == action::LEAVE {
+            registers.rax = spawn::leave(thread, registers).cast_unsigned();
+            call = None;
+            continue;
         }
         if signal <= 0 {
             if thread.deliverable() == 0 || signal < 0 {

@@ -121,9 +121,8 @@ pub fn begin(thread: &Tcb, registers: &mut Registers) {
 
 /// The process is over, or goes on elsewhere.
 fn leave_if_told(thread: &Tcb, registers: &mut Registers) {
-    match thread.slot().args[reply::ACTION].load(Relaxed) & 0xff {
-        action::LEAVE => registers.rax = spawn::leave(thread, registers).cast_unsigned(),
-        _ => {}
+    if thread.slot().args[reply::ACTION].load(Relaxed) & 0xff == action::LEAVE {
+        registers.rax = spawn::leave(thread, registers).cast_unsigned();
     }
 }
 
