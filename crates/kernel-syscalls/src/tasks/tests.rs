@@ -122,7 +122,7 @@ fn wait4_waits_and_then_tells() {
     assert_eq!(now(wait(-1, 1)), Ok(0));
     let mut waiting = wait(-1, 0);
     assert!(poll_once(waiting.as_mut()).is_none());
-    exit_group(&child, 0x1ff).unwrap();
+    now(exit_group(Rc::clone(&child), 0x1ff)).unwrap();
     assert_eq!(poll_once(waiting.as_mut()), Some(Ok(child.tid().0)));
     assert_eq!(get::<u32>(&thread, status), 0xff00);
 }
@@ -222,10 +222,12 @@ fn root_gives_itself_away_and_a_user_cannot() {
 fn exec_of_what_is_not_there_fails_and_changes_nothing() {
     let thread = first_thread();
     let path = put(&thread, 0, b"/no/such/program\0");
-    let result = execve(&thread, UserPtr::new(path), UserPtr::new(NULL), UserPtr::new(NULL));
-    assert_eq!(result, Err(Errno::ENOENT));
+    let result =
+        now(execve(Rc::clone(&thread), UserPtr::new(path), UserPtr::new(NULL), UserPtr::new(NULL)));
+    assert_eq!(result, Err(Interrupted::Errno(Errno::ENOENT)));
     let root = put(&thread, 0, b"/\0");
-    let result = execve(&thread, UserPtr::new(root), UserPtr::new(NULL), UserPtr::new(NULL));
-    assert_eq!(result, Err(Errno::EACCES));
+    let result =
+        now(execve(Rc::clone(&thread), UserPtr::new(root), UserPtr::new(NULL), UserPtr::new(NULL)));
+    assert_eq!(result, Err(Interrupted::Errno(Errno::EACCES)));
     assert!(!thread.has_exited());
 }

@@ -13,15 +13,16 @@ fn a_dead_child_waits_to_be_waited_for_once() {
     let child = fork(&parent);
     let (pid, process) = (child.tid(), parent.process());
     let any = ChildSelector::Any;
-    assert!(process.take_child_event(&any, END).unwrap().is_none());
+    assert!(process.take_child_event(&any, END, linux_abi::Pid(0)).unwrap().is_none());
 
     child.process().exit(ExitStatus::exited(7));
-    let peeked = process.take_child_event(&any, END | WaitFor::PEEK).unwrap().unwrap();
+    let peeked =
+        process.take_child_event(&any, END | WaitFor::PEEK, linux_abi::Pid(0)).unwrap().unwrap();
     assert_eq!(peeked.status, ExitStatus::exited(7));
-    let event = process.take_child_event(&any, END).unwrap().unwrap();
+    let event = process.take_child_event(&any, END, linux_abi::Pid(0)).unwrap().unwrap();
     assert_eq!(event.child.pid, pid);
     assert_eq!((event.info.code, event.info.status()), (code::CLD_EXITED, 7));
-    assert_eq!(process.take_child_event(&any, END).unwrap_err(), Errno::ECHILD);
+    assert_eq!(process.take_child_event(&any, END, linux_abi::Pid(0)).unwrap_err(), Errno::ECHILD);
     assert!(parent.kernel().ids.process(pid).is_none());
     assert!(process.children_cpu_times().total() > 0);
 }
@@ -54,7 +55,7 @@ fn children_of_those_who_ignore_sigchld_leave_nothing() {
         let pid = child.tid();
         child.process().exit(ExitStatus::exited(0));
         assert!(parent.kernel().ids.process(pid).is_none());
-        let result = parent.process().take_child_event(&ChildSelector::Any, END);
+        let result = parent.process().take_child_event(&ChildSelector::Any, END, linux_abi::Pid(0));
         assert_eq!(result.unwrap_err(), Errno::ECHILD);
     }
 }
@@ -80,8 +81,11 @@ fn a_subreaper_gets_the_orphans_of_its_descendants() {
     dead.process().exit(ExitStatus::exited(3));
     middle.process().exit(ExitStatus::exited(0));
     assert_eq!(living.process().parent_pid(), first.tid());
-    let event =
-        first.process().take_child_event(&ChildSelector::Pid(dead.tid()), END).unwrap().unwrap();
+    let event = first
+        .process()
+        .take_child_event(&ChildSelector::Pid(dead.tid()), END, linux_abi::Pid(0))
+        .unwrap()
+        .unwrap();
     assert_eq!(event.status, ExitStatus::exited(3));
 }
 
@@ -114,9 +118,9 @@ fn waiting_for_a_group_sees_only_its_members() {
     other.process().lead_new_group();
     other.process().exit(ExitStatus::exited(0));
     let group = ChildSelector::Group(parent.process().group().pgid);
-    assert!(parent.process().take_child_event(&group, END).unwrap().is_none());
+    assert!(parent.process().take_child_event(&group, END, linux_abi::Pid(0)).unwrap().is_none());
     mine.process().exit(ExitStatus::exited(0));
-    assert!(parent.process().take_child_event(&group, END).unwrap().is_some());
+    assert!(parent.process().take_child_event(&group, END, linux_abi::Pid(0)).unwrap().is_some());
 }
 
 #[test]
