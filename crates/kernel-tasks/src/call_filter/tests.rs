@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test that fails here shall say so")]
-
 use linux_abi::Errno;
 use linux_abi::tasks::seccomp::FilterInstruction;
 

@@ -171,15 +171,13 @@ fn job_control_stops_continues_and_tells_the_parent() {
     assert_eq!((info.code, info.status()), (code::CLD_STOPPED, 19));
 
     let wanted = WaitFor::END | WaitFor::STOP | WaitFor::CONTINUE;
-    let event =
-        parent.process().take_child_event(&any, wanted, linux_abi::Pid(0)).unwrap().unwrap();
+    let event = parent.process().take_child_event(&any, wanted, Pid(0)).unwrap().unwrap();
     assert_eq!(event.status, ExitStatus::stopped(Signal::SIGSTOP));
-    assert!(parent.process().take_child_event(&any, wanted, linux_abi::Pid(0)).unwrap().is_none());
+    assert!(parent.process().take_child_event(&any, wanted, Pid(0)).unwrap().is_none());
 
     send(&child, Signal::SIGCONT);
     assert_eq!(poll_once(asking.as_mut()).map(|delivery| delivery.is_none()), Some(true));
-    let event =
-        parent.process().take_child_event(&any, wanted, linux_abi::Pid(0)).unwrap().unwrap();
+    let event = parent.process().take_child_event(&any, wanted, Pid(0)).unwrap().unwrap();
     assert_eq!(event.status, ExitStatus::CONTINUED);
 }
 
