@@ -7,11 +7,13 @@
 
 pub mod beneath;
 mod budget;
+mod change;
 mod content;
 mod directory;
 mod inode;
 mod kept;
 mod shared;
+mod status;
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,8 @@ use rustix::io::ReadWriteFlags;
 
 use super::beneath::open_in;
 use super::budget::Mapped;
-use super::inode::{HostInode, stat_handle};
+use super::inode::HostInode;
+use super::status::stat_handle;
 use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
 use crate::metadata::FileKind;
 use crate::open_file::{MapRequest, MappedFile};

@@ -2,23 +2,23 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use host_sys::{errno_of, rustix};
 use kernel_core::facts;
 use kernel_core::moment::Moment;
 use linux_abi::files::mode;
-use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, Timestamps};
+use rustix::fs::{Mode, OFlags};
 
 use super::beneath;
 use super::kept::Kept;
 use super::shared::{HostId, Shared};
+use super::status::{id_of, stat_handle, stat_in, to_metadata};
 use crate::attachments::Attachments;
 use crate::inode::{Content, Directory, Inode, Xattrs};
-use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership};
+use crate::metadata::{AttributeChange, FileKind, Metadata, Ownership};
 use crate::open_file::allocate_map_ids;
 
 /// A directory is believed to be where it was, and whose it was, for this long. Whoever changes
@@ -376,38 +376,6 @@ impl HostInode {
         }
         Ok(())
     }
-
-    fn change_mode(&self, bits: u32) -> SysResult<()> {
-        // Set-id bits would act on the host, with the rights of whoever started the sandbox.
-        let bits = Mode::from_raw_mode(bits & (mode::PERMISSIONS | mode::STICKY));
-        let handle = self.path_handle()?;
-        // The link names the open file itself, so that no other file can take its place.
-        let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-        rustix::fs::chmod(path, bits).map_err(errno_of)
-    }
-
-    fn change_times(&self, change: &AttributeChange) -> SysResult<()> {
-        let place = self.place();
-        let to_host = |time: Option<Timespec>| match time {
-            Some(time) => rustix::fs::Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec },
-            None => rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
-        };
-        let times = Timestamps {
-            last_access: to_host(change.accessed),
-            last_modification: to_host(change.modified),
-        };
-        match place {
-            Some(place) => {
-                let parent = place.parent.directory_handle()?;
-                let flags = AtFlags::SYMLINK_NOFOLLOW;
-                rustix::fs::utimensat(&*parent, &*place.name, &times, flags).map_err(errno_of)
-            }
-            None => {
-                let directory = self.open_for_listing()?;
-                rustix::fs::futimens(directory, &times).map_err(errno_of)
-            }
-        }
-    }
 }
 
 impl Drop for HostInode {
@@ -507,55 +475,4 @@ impl Inode for HostInode {
 
 fn can_have_xattrs(kind: FileKind) -> bool {
     matches!(kind, FileKind::Regular | FileKind::Directory)
-}
-
-fn id_of(stat: &rustix::fs::Statx) -> HostId {
-    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
-    (device, stat.stx_ino)
-}
-
-fn wanted() -> StatxFlags {
-    StatxFlags::BASIC_STATS | StatxFlags::BTIME
-}
-
-pub(super) fn stat_in(directory: &OwnedFd, name: &[u8]) -> SysResult<rustix::fs::Statx> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    rustix::fs::statx(directory, name, flags, wanted()).map_err(errno_of)
-}
-
-pub(super) fn stat_handle(handle: &OwnedFd) -> SysResult<rustix::fs::Statx> {
-    rustix::fs::statx(handle, c"", AtFlags::EMPTY_PATH, wanted()).map_err(errno_of)
-}
-
-fn to_metadata(shared: &Shared, stat: &rustix::fs::Statx) -> Metadata {
-    let time = |time: &rustix::fs::StatxTimestamp| Timespec {
-        tv_sec: time.tv_sec,
-        tv_nsec: time.tv_nsec.into(),
-    };
-    let (mut uid, mut gid) = (stat.stx_uid, stat.stx_gid);
-    if let Some(owners) = shared.options.owners {
-        if uid == owners.host_uid {
-            uid = owners.guest_uid;
-        }
-        if gid == owners.host_gid {
-            gid = owners.guest_gid;
-        }
-    }
-    let has_birth = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
-    Metadata {
-        device: shared.device_of(id_of(stat).0),
-        inode: stat.stx_ino,
-        mode: stat.stx_mode.into(),
-        n_links: stat.stx_nlink,
-        uid,
-        gid,
-        special: DeviceNumber::new(stat.stx_rdev_major, stat.stx_rdev_minor),
-        size: stat.stx_size,
-        block_size: stat.stx_blksize,
-        n_blocks: stat.stx_blocks,
-        accessed: time(&stat.stx_atime),
-        modified: time(&stat.stx_mtime),
-        changed: time(&stat.stx_ctime),
-        created: has_birth.then(|| time(&stat.stx_btime)),
-    }
 }

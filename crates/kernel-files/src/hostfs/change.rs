@@ -1,0 +1,48 @@
+//! Changes of what the host keeps beside the bytes of a file: permissions and times.
+
+use std::os::fd::AsRawFd;
+
+use host_sys::{errno_of, rustix};
+use linux_abi::SysResult;
+use linux_abi::files::mode;
+use linux_abi::time::Timespec;
+use rustix::fs::{AtFlags, Mode, Timestamps};
+
+use super::inode::HostInode;
+use crate::metadata::AttributeChange;
+
+impl HostInode {
+    /// Changes the permissions on the host.
+    pub(super) fn change_mode(&self, bits: u32) -> SysResult<()> {
+        // Set-id bits would act on the host, with the rights of whoever started the sandbox.
+        let bits = Mode::from_raw_mode(bits & (mode::PERMISSIONS | mode::STICKY));
+        let handle = self.path_handle()?;
+        // The link names the open file itself, so that no other file can take its place.
+        let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        rustix::fs::chmod(path, bits).map_err(errno_of)
+    }
+
+    /// Changes the times on the host.
+    pub(super) fn change_times(&self, change: &AttributeChange) -> SysResult<()> {
+        let place = self.place();
+        let to_host = |time: Option<Timespec>| match time {
+            Some(time) => rustix::fs::Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec },
+            None => rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
+        };
+        let times = Timestamps {
+            last_access: to_host(change.accessed),
+            last_modification: to_host(change.modified),
+        };
+        match place {
+            Some(place) => {
+                let parent = place.parent.directory_handle()?;
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                rustix::fs::utimensat(&*parent, &*place.name, &times, flags).map_err(errno_of)
+            }
+            None => {
+                let directory = self.open_for_listing()?;
+                rustix::fs::futimens(directory, &times).map_err(errno_of)
+            }
+        }
+    }
+}
