@@ -1,13 +1,15 @@
 //! Limits on what all guests use together: memory and CPU time.
 //!
 //! The host counts; the kernel looks ten times a second, and only while a guest can run: when
-//! every guest thread waits, nothing grows.
+//! every guest thread waits, nothing grows. Without a limit for memory it looks at how much the
+//! host has left: guests that nobody limited must not take a machine down.
 
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use kernel_core::timers;
+use kernel_files::tmpfs::space::total;
 use kernel_tasks::{Kernel, Process};
 use sandbox_spec::Limits;
 
@@ -16,6 +18,29 @@ use crate::engine::Engine;
 
 /// How often to look.
 const INTERVAL_NANOS: u64 = 100_000_000;
+
+/// Without a limit, the guests give way when less than one part in this many of the host's memory is
+/// left ...
+const RESERVED_PART: u64 = 10;
+/// ... and they hold more than one part in this many of it.
+const FAIR_PART: u64 = 4;
+
+/// The host's memory: all of it, and what is left. Zeroes if it does not say.
+fn host_memory() -> (u64, u64) {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let word = line.and_then(|line| line.split_whitespace().next());
+        word.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024)
+    };
+    (bytes("MemTotal:"), bytes("MemAvailable:"))
+}
+
+/// Whether the host itself is about to run out of memory.
+fn is_host_short() -> bool {
+    let (all, left) = host_memory();
+    left < all / RESERVED_PART
+}
 
 /// Watches what the guests use.
 pub struct Watch {
@@ -55,8 +80,7 @@ impl Watch {
     /// Sets the next look, if there is something to look at.
     pub fn set(self: &Rc<Self>) {
         let can_run = self.engine.upgrade().is_some_and(|engine| !engine.is_quiet());
-        let has_limit = self.memory.is_some() || self.cpu_time.is_some();
-        if !has_limit || !can_run || self.is_set.replace(true) {
+        if !can_run || self.is_set.replace(true) {
             return;
         }
         let watch = Rc::clone(self);
@@ -68,6 +92,13 @@ impl Watch {
     }
 
     fn look(&self) {
+        if self.memory.is_some() || is_host_short() {
+            self.look_at_memory();
+        }
+        self.look_at_cpu_time();
+    }
+
+    fn look_at_memory(&self) {
         let processes = self.kernel.ids.processes();
         let used: Vec<(u64, Rc<Process>)> = processes
             .into_iter()
@@ -76,14 +107,20 @@ impl Watch {
                 Some((thread.machine().resident_bytes(), process))
             })
             .collect();
-        let total: u64 = used.iter().map(|(bytes, _)| bytes).sum();
-        self.peak.set(self.peak.get().max(total));
-        if self.memory.is_some_and(|limit| total > limit) {
+        let in_processes: u64 = used.iter().map(|(bytes, _)| bytes).sum();
+        // What no process shows.
+        let elsewhere = total::bytes() + self.kernel.namespaces.unattached_bytes();
+        let in_use = in_processes + elsewhere;
+        self.peak.set(self.peak.get().max(in_use));
+        if in_use > self.memory.unwrap_or_else(|| host_memory().0 / FAIR_PART) {
             // As Linux does: the largest one goes.
             if let Some((_, process)) = used.into_iter().max_by_key(|(bytes, _)| *bytes) {
                 self.end(&process, Ending::MemoryExceeded);
             }
         }
+    }
+
+    fn look_at_cpu_time(&self) {
         let Some(limit) = self.cpu_time else { return };
         let Some(first) = self.kernel.first() else { return };
         let spent: u64 = self

@@ -161,7 +161,7 @@ pub fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
             Some(format!("error: timed out after {limit:?}\nhint: --timeout gives it more time"))
         }
         End::CpuTimeExceeded => Some(
-            "error: ended, for it used more CPU time than allowed\nhint: --cpu-time gives it more"
+            "error: ended, for it used more CPU time than allowed\nhint: --cpu gives it more"
                 .to_owned(),
         ),
         End::MemoryExceeded => Some(

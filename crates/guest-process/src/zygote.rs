@@ -42,7 +42,8 @@ impl Zygote {
         // descriptors and executes another program.
         let pid = match unsafe { libc::fork() } {
             0 => become_zygote(&program, &null, &theirs, doorbell),
-            pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or(Errno::AGAIN)?,
+            // Negative: the host has no process left.
+            pid => Pid::from_raw(pid.max(0)).ok_or(Errno::AGAIN)?,
         };
         let length = table.filter_length() as u64;
         send(ours.as_fd(), [length, 0], &[bell.file(), table.file()])?;
@@ -113,6 +114,13 @@ fn become_zygote(
     unsafe { libc::syscall(libc::SYS_close_range, SAFE, u32::MAX, CLOSE_RANGE_CLOEXEC) };
     // SAFETY: as above.
     unsafe { libc::syscall(libc::SYS_close_range, DOORBELL_FD + 1, SAFE - 1, 0) };
+    // What a terminal, or somebody on the host, sends to the whole process group is for the starter,
+    // which passes it on as the guest's own signal.
+    let others = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP];
+    for signal in others {
+        // SAFETY: ignoring a signal runs no code.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
     let arguments = [c"belljar-guest".as_ptr(), std::ptr::null()];
     let environment = [std::ptr::null()];
     // SAFETY: both lists end with a null pointer.

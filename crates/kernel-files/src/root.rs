@@ -28,7 +28,7 @@ use crate::operations;
 use crate::overlay::{Difference, Overlay, Upper, UpperKind};
 use crate::special::SpecialFiles;
 use crate::tarfs::TarError;
-use crate::tmpfs::{Limits, Tmpfs};
+use crate::tmpfs::{self, Limits, Tmpfs};
 use crate::walk::{LastLink, lookup};
 pub use host_places::{HostPlace, host_places};
 
@@ -139,6 +139,7 @@ pub fn default_root(
     hooks: Hooks,
 ) -> Result<SandboxTree, RootError> {
     register_devices(special);
+    tmpfs::space::total::set_limit(spec.limits.disk.map_or(DEFAULT_DISK, |size| size.0));
     let root = layers::root_file_system(spec)?;
     let mount = Mount::of(Rc::clone(&root) as _, b"overlay", MountFlags::RELATIVE_ATIME);
     let namespace = MountNamespace::new(Rc::clone(&mount));

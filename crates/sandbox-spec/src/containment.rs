@@ -60,8 +60,17 @@ impl ContainmentLayer {
         }
     }
 
-    /// The layer with this name.
+    /// The layer with this name, or with the short one that people know.
     pub fn from_name(name: &str) -> Option<Self> {
+        let name = match name {
+            "userns" => "user-namespace",
+            "pidns" => "pid-namespace",
+            "mountns" => "mount-namespace",
+            "netns" => "network-namespace",
+            "ipcns" => "ipc-namespace",
+            "cgroup" => "control-group",
+            name => name,
+        };
         Self::ALL.into_iter().find(|layer| layer.name() == name)
     }
 }

@@ -37,8 +37,8 @@ pub struct CommonOptions {
     /// Print every system call, to standard error or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
-    /// Do not start without this containment layer
-    #[arg(long, value_name = "LAYER", value_parser = layer)]
+    /// Do not start without these containment layers
+    #[arg(long, value_name = "LAYER,...", value_parser = layer, value_delimiter = ',')]
     require: Vec<ContainmentLayer>,
     /// Say after the run what the program did: on standard error, or to FILE.html, FILE.json or
     /// FILE.txt

@@ -13,9 +13,9 @@ pub struct LimitOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// CPU time of all processes together
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "cpu", alias = "cpu-time", value_name = "TIME", value_parser = parse_duration)]
     pub cpu_time: Option<Duration>,
-    /// Memory of all processes together
+    /// Memory of all processes and memory file systems together
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<ByteSize>,
     /// Processes and threads alive at one time

@@ -1,5 +1,7 @@
 //! The processes of the host.
 
+#![allow(dead_code, reason = "no test uses everything")]
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 

@@ -179,6 +179,13 @@ impl Default for SharedMemory {
 }
 
 impl SharedMemory {
+    /// How many bytes are in segments that no process has attached, so that no process shows them.
+    pub fn unattached_bytes(&self) -> u64 {
+        let all = self.table.all();
+        let loose = all.iter().filter(|(_, segment)| segment.n_attached.get() == 0);
+        loose.map(|(_, segment)| segment.resident_pages() * PAGE).sum()
+    }
+
     /// The segments by id.
     pub fn table(&self) -> &IpcTable<Segment> {
         &self.table

@@ -20,6 +20,41 @@ pub struct Limits {
     pub max_inodes: Option<u64>,
 }
 
+/// What all memory file systems of a sandbox take together.
+pub mod total {
+    use std::cell::Cell;
+
+    use super::PAGE;
+
+    thread_local! {
+        static MOST: Cell<u64> = const { Cell::new(u64::MAX) };
+        static TAKEN: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Sets how many bytes they may hold together.
+    pub fn set_limit(bytes: u64) {
+        MOST.set(bytes.div_ceil(PAGE));
+    }
+
+    /// How many bytes they hold.
+    pub fn bytes() -> u64 {
+        TAKEN.get().saturating_mul(PAGE)
+    }
+
+    /// How many more pages there are.
+    pub(super) fn free_pages() -> u64 {
+        MOST.get().saturating_sub(TAKEN.get())
+    }
+
+    pub(super) fn take(n: u64) {
+        TAKEN.set(TAKEN.get().saturating_add(n));
+    }
+
+    pub(super) fn give(n: u64) {
+        TAKEN.set(TAKEN.get().saturating_sub(n));
+    }
+}
+
 /// What the files of one memory file system may take, and take.
 pub struct Space {
     device: DeviceNumber,
@@ -66,11 +101,12 @@ impl Space {
     /// Takes `n` pages; `ENOSPC` if there are not so many.
     pub fn take_pages(&self, n: u64) -> SysResult<()> {
         let taken = self.n_pages.get().saturating_add(n);
-        if taken > self.max_pages.get() {
+        if taken > self.max_pages.get() || n > total::free_pages() {
             self.has_refused.set(true);
             return Err(Errno::ENOSPC);
         }
         self.n_pages.set(taken);
+        total::take(n);
         Ok(())
     }
 
@@ -87,16 +123,19 @@ impl Space {
     /// Takes `n` pages that are in use already, whatever the limit says.
     pub fn force_pages(&self, n: u64) {
         self.n_pages.set(self.n_pages.get().saturating_add(n));
+        total::take(n);
     }
 
     /// How many more pages there are.
     pub fn free_pages(&self) -> u64 {
-        self.max_pages.get().saturating_sub(self.n_pages.get())
+        self.max_pages.get().saturating_sub(self.n_pages.get()).min(total::free_pages())
     }
 
     /// Gives `n` pages back.
     pub fn give_pages(&self, n: u64) {
-        self.n_pages.set(self.n_pages.get().saturating_sub(n));
+        let given = n.min(self.n_pages.get());
+        self.n_pages.set(self.n_pages.get() - given);
+        total::give(given);
     }
 
     /// Takes an inode and its number; `ENOSPC` if there are none left.

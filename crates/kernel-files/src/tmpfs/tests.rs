@@ -140,3 +140,17 @@ fn a_very_deep_tree_is_freed() {
     drop(at);
     drop(fs);
 }
+
+#[test]
+fn all_file_systems_together_have_a_limit() {
+    use super::space::total;
+    let (one, other) = (small(10), small(10));
+    total::set_limit(total::bytes() + 12 * PAGE);
+    one.space().take_pages(8).unwrap();
+    assert_eq!(other.space().take_pages(5), Err(Errno::ENOSPC));
+    other.space().take_pages(4).unwrap();
+    assert_eq!(one.space().free_pages(), 0);
+    one.space().give_pages(8);
+    assert_eq!(other.space().free_pages(), 6);
+    total::set_limit(u64::MAX);
+}
