@@ -83,16 +83,20 @@ fn main() -> ExitCode {
     outcome.unwrap_or_else(|failure| failure.report())
 }
 
-/// Prints help, or what was wrong with the arguments. Wrong arguments of `run` are a sandbox that
-/// could not start; elsewhere they are the usual 2.
+/// Prints help, or what was wrong with the arguments. Wrong arguments of `run` and `skill run` are a
+/// sandbox that could not start; elsewhere they are the usual 2.
 fn usage(error: &clap::Error) -> ExitCode {
     // Nothing can be done about an output that is closed.
     let _ = error.print();
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
-    let starts_a_sandbox =
-        std::env::args_os().nth(1).is_some_and(|command| command == "run" || command == "shell");
+    let words: Vec<_> = std::env::args_os().skip(1).take(2).collect();
+    let starts_a_sandbox = match words.as_slice() {
+        [skill, command] if skill == "skill" => command == "run",
+        [command, ..] => command == "run" || command == "shell",
+        [] => false,
+    };
     if starts_a_sandbox { Failure::CANNOT_START.into() } else { ExitCode::from(2) }
 }
 

@@ -171,6 +171,33 @@ fn what_cannot_be_run_has_the_exit_code_of_a_shell() {
 }
 
 #[test]
+fn what_is_no_skill_is_refused_and_leaves_nothing() {
+    let place = Place::with_script("#!/bin/sh\n:\n");
+    place.file("text.txt", "words");
+    place.file("noise.skill", "no archive at all");
+    let made = std::process::Command::new("mkfifo").arg(place.path("pipe.skill")).status();
+    assert!(made.unwrap().success());
+    for (path, error) in [
+        ("../nowhere", "no such file"),
+        ("../text.txt", "not a skill"),
+        ("../home", "there is no SKILL.md"),
+        ("../noise.skill", "cannot read the archive"),
+        ("../pipe.skill", "not a skill"),
+        ("/dev/zero", "not a skill"),
+    ] {
+        place.output(&["run", path]).is_failure(125, error, "");
+    }
+    for wrong in [["--memory", "lots"], ["--timeout", "0"], ["--allow-net", "a b"]] {
+        assert_eq!(place.run(&wrong).code, Some(125), "{wrong:?}");
+    }
+    for (option, value) in [("--mount", "nowhere:/x"), ("--policy", "nowhere"), ("--venv", "/tmp")]
+    {
+        place.run(&[option, value]).is_failure(125, "", "");
+    }
+    assert!(place.kept().is_empty());
+}
+
+#[test]
 fn limits_end_a_run() {
     let place = Place::with_script("#!/bin/sh\necho begun > file\nsleep 100\n");
     let done = place.run(&["--timeout", "1s"]);

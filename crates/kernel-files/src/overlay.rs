@@ -40,6 +40,15 @@ pub enum UpperKind {
     Folder,
 }
 
+/// What a folder that keeps writes holds of directories that were moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// Where they were: only who knows the lower layers can read it.
+    AsRecords,
+    /// Everything that was in them, for others to read.
+    AsCopies,
+}
+
 /// The writable layer.
 #[derive(Clone)]
 pub struct Upper {
@@ -47,6 +56,8 @@ pub struct Upper {
     pub file_system: Rc<dyn FileSystem>,
     /// Where it is.
     pub kind: UpperKind,
+    /// What it holds of directories that were moved, if it is a folder.
+    pub moves: Moves,
     /// Held while it is used, so that no other sandbox writes to the same folder.
     pub lock: Option<Rc<OwnedFd>>,
 }

@@ -25,7 +25,7 @@ use crate::inode::{FileSystem, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::{Location, Mount, MountNamespace};
 use crate::operations;
-use crate::overlay::{Difference, Overlay, Upper, UpperKind};
+use crate::overlay::{Difference, Moves, Overlay, Upper, UpperKind};
 use crate::special::SpecialFiles;
 use crate::tarfs::TarError;
 use crate::tmpfs::{self, Limits, Tmpfs};
@@ -184,11 +184,11 @@ pub(crate) fn memory_upper(spec: &SandboxSpec) -> Upper {
     let max_bytes = spec.limits.disk.map_or(DEFAULT_DISK, |size| size.0);
     let limits = Limits { max_bytes: Some(max_bytes), max_inodes: Some(MAX_INODES) };
     let file_system = Tmpfs::new(limits, 0o755, 0, 0);
-    Upper { file_system, kind: UpperKind::Memory, lock: None }
+    Upper { file_system, kind: UpperKind::Memory, moves: Moves::AsRecords, lock: None }
 }
 
 /// The upper layer in a host folder, which is made if it is not there.
-pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path) -> SysResult<Upper> {
+pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path, moves: Moves) -> SysResult<Upper> {
     let failed = |error: std::io::Error| {
         error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO)
     };
@@ -198,7 +198,7 @@ pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path) -> SysResult<Upper> 
     let budget = spec.limits.disk.map(|size| DiskBudget::new(path, size.0));
     let file_system = HostFs::open_within(path, options, budget)?;
     let lock = Some(Rc::new(file_system.lock()?));
-    Ok(Upper { file_system, kind: UpperKind::Folder, lock })
+    Ok(Upper { file_system, kind: UpperKind::Folder, moves, lock })
 }
 
 /// Shows the invoking user's files as the guest's own.
@@ -254,7 +254,8 @@ impl Tree {
                 return Err(Errno::ENOTDIR);
             }
             let upper = match &mount.upper {
-                Some(path) => folder_upper(spec, path)?,
+                // Whoever named the folder reads it after the run, without the kernel.
+                Some(path) => folder_upper(spec, path, Moves::AsCopies)?,
                 None => memory_upper(spec),
             };
             let overlay = Overlay::new(vec![lower.root()], Some(upper))?;

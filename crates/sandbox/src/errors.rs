@@ -158,6 +158,7 @@ impl StartError {
             {
                 Some("make it first: a mount shows what is there")
             }
+            Self::Path { .. } => Some("see that it is there, and that you may use it so"),
             Self::NoProgram => Some("write it after two dashes: belljar run -- PROGRAM ARGS"),
             _ => None,
         }

@@ -71,6 +71,7 @@ impl PermissionOptions {
         let Some(path) = &self.policy else { return Ok(Policy::default()) };
         let bytes = std::fs::read(path).map_err(|error| {
             refused("--policy", &format!("cannot read {}: {error}", path.display()))
+                .hint("--learn FILE writes a policy; docs/policy.md describes one")
         })?;
         let read = policy::read(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
         if !read.is_valid() {

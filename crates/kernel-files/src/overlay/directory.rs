@@ -7,7 +7,7 @@ use linux_abi::{Errno, SysResult};
 
 use super::inode::{OverlayInode, Place};
 use super::listing::Listing;
-use super::{UpperKind, marks, require_upper, work};
+use super::{Moves, UpperKind, marks, require_upper, work};
 use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::metadata::FileKind;
 use crate::static_directory::StaticDirectory;
@@ -175,9 +175,35 @@ impl OverlayInode {
                 marks::set_opaque(&*upper, layer.kind)
             }
             UpperKind::Folder if self.lowers.is_empty() => marks::set_opaque(&*upper, layer.kind),
+            UpperKind::Folder if layer.moves == Moves::AsCopies => {
+                self.copy_up_tree()?;
+                marks::set_opaque(&*upper, layer.kind)
+            }
             // The next run has to find them, by the path that they have in the lower layers.
             UpperKind::Folder => marks::set_redirect(&*upper, &self.lower_path()?),
         }
+    }
+
+    /// Copies everything beneath this directory, in a loop.
+    fn copy_up_tree(&self) -> SysResult<()> {
+        let mut pending = vec![self.this.upgrade().ok_or(Errno::ENOENT)?];
+        while let Some(directory) = pending.pop() {
+            let upper = directory.copy_up()?;
+            let mut names = Vec::new();
+            directory.list(0, &mut |entry| {
+                names.push(entry.name.to_vec());
+                true
+            })?;
+            for name in names {
+                let child = directory.find(&name)?;
+                child.copy_up()?;
+                if child.kind() == FileKind::Directory {
+                    pending.push(child);
+                }
+            }
+            marks::set_opaque(&*upper, UpperKind::Folder)?;
+        }
+        Ok(())
     }
 
     /// The path of this directory in the lower layers, which need not be its path here.

@@ -58,8 +58,12 @@ fn overlay() -> (Rc<Tmpfs>, Rc<dyn Inode>, Rc<Tmpfs>) {
     add(&root, "other", "other");
     let folder = root.directory().unwrap().create(b"folder", &new(NewKind::Directory)).unwrap();
     add(&folder, "deep", "deep");
-    let layer =
-        Upper { file_system: Rc::clone(&upper) as Rc<_>, kind: UpperKind::Memory, lock: None };
+    let layer = Upper {
+        file_system: Rc::clone(&upper) as Rc<_>,
+        kind: UpperKind::Memory,
+        moves: Moves::AsRecords,
+        lock: None,
+    };
     let overlay = Overlay::new(vec![root], Some(layer)).unwrap();
     (lower, overlay.root(), upper)
 }

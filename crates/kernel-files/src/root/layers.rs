@@ -10,7 +10,7 @@ use super::{RootError, etc, folder_upper, memory_upper};
 use crate::device_numbers::allocate_device;
 use crate::hostfs::{HostFs, HostOptions};
 use crate::inode::{FileSystem, Inode, NewInode, NewKind, WriteAt};
-use crate::overlay::Overlay;
+use crate::overlay::{Moves, Overlay};
 use crate::static_directory::StaticDirectory;
 use crate::tarfs::TarFs;
 use crate::tmpfs::{Limits, Tmpfs};
@@ -39,7 +39,7 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
         RootWrites::Memory => Some(memory_upper(spec)),
         RootWrites::Directory(path) => {
             let failed = |cause| RootError::Overlay { path: path.clone(), cause };
-            Some(folder_upper(spec, path).map_err(failed)?)
+            Some(folder_upper(spec, path, Moves::AsRecords).map_err(failed)?)
         }
         RootWrites::Refused => None,
     };

@@ -172,8 +172,11 @@ pub(crate) fn stage(path: &Path, limits: &Limits) -> Result<Staged, LoadError> {
     } else if path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("skill.md")) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         folder::list(parent.unwrap_or(Path::new(".")), limits)?
-    } else {
+    } else if meta.is_file() {
         archive::unpack(path, limits)?
+    } else {
+        // A pipe would keep us waiting, a device has no end.
+        return Err(LoadError::NotASkill(path.into()));
     };
     staged.files.sort_by(|a, b| a.path.cmp(&b.path));
     staged.findings.extend(names::clashes(&staged.files));

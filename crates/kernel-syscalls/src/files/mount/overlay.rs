@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use kernel_files::overlay::{Overlay, Upper, UpperKind};
+use kernel_files::overlay::{Moves, Overlay, Upper, UpperKind};
 use kernel_files::subtree::Subtree;
 use kernel_files::tmpfs::Tmpfs;
 use kernel_files::walk::LastLink;
@@ -53,5 +53,5 @@ fn upper_layer(place: &Location) -> SysResult<Upper> {
     place.check_writable()?;
     let root: Rc<dyn Inode> = Rc::clone(place.inode()?);
     let file_system = Rc::new(Subtree { file_system, root });
-    Ok(Upper { file_system, kind: UpperKind::Memory, lock: None })
+    Ok(Upper { file_system, kind: UpperKind::Memory, moves: Moves::AsRecords, lock: None })
 }
