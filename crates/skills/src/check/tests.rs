@@ -161,6 +161,9 @@ fn a_manifest_in_lower_case_is_a_warning() {
     assert_eq!(report(&made).summary(), "valid, 1 warning");
 }
 
+/// What a file shows, the file, the place of its first error, and whether it loads.
+type FromElsewhere<'a> = (&'a str, Vec<u8>, Option<(usize, usize)>, bool);
+
 /// Files as they come from elsewhere: what `check` says of each, and whether it loads.
 #[test]
 fn files_from_elsewhere() {
@@ -170,7 +173,7 @@ fn files_from_elsewhere() {
     let alias_bomb = "metadata:\n  a: &a [x, x]\n  b: [*a, *a]";
     let compatibility = |n| format!("compatibility: {}", "x".repeat(n));
     #[rustfmt::skip]
-    let table: Vec<(&str, Vec<u8>, Option<(usize, usize)>, bool)> = vec![
+    let table: Vec<FromElsewhere<'_>> = vec![
         ("plain", GOOD.into(), None, true),
         ("ends of lines as in Windows", GOOD.replace('\n', "\r\n").into(), None, true),
         ("dashes in a value", GOOD.replace("description: d", "description: a --- b").into(), None, true),
