@@ -25,12 +25,15 @@ const MAX_HOT: usize = 4;
 /// How often the kernel looks at how long it had to wait for a CPU.
 const SAMPLE_NANOS: u64 = 2_000_000;
 /// CPUs count as contended this long after the kernel had to wait for one.
-const BACK_OFF_NANOS: u64 = 100_000_000;
+const BACK_OFF_NANOS: u64 = 20_000_000;
 /// How often the kernel looks at every thread that may run, whether it rang or not.
 const PATROL_NANOS: u64 = 100_000_000;
 /// More than one part in this many of a sample spent waiting means contention.
-const CONTENDED_PART: u64 = 25;
+const CONTENDED_PART: u64 = 5;
 
+/// The longest that the kernel polls when its sleeps turn out to be short: a CPU that has gone idle
+/// may take that long to get up.
+const PATIENCE_NANOS: u64 = 200_000;
 /// A new host process or thread makes its first request after about this time: waking the kernel
 /// for it would cost more than the kernel's waiting.
 const BIRTH_NANOS: u64 = 100_000;
@@ -56,6 +59,9 @@ pub struct Policy {
     now: Cell<Spins>,
     ticks_per_micro: u64,
     ask_the_host_every: u64,
+    /// How long the kernel polls, learned from its last sleep.
+    patience: Cell<u64>,
+    most_patience: u64,
     /// The kernel expects a request until then.
     expects_until: Cell<u64>,
     delay: RunDelay,
@@ -97,6 +103,8 @@ impl Policy {
             now: Cell::new(usual),
             ticks_per_micro: per_micro,
             ask_the_host_every: ASK_NANOS / 1000 * per_micro,
+            patience: Cell::new(usual.kernel),
+            most_patience: if usual.kernel == 0 { 0 } else { PATIENCE_NANOS / 1000 * per_micro },
             expects_until: Cell::new(0),
             delay,
             sampled_at: Cell::new(ticks()),
@@ -108,6 +116,15 @@ impl Policy {
             scratch: RefCell::new(Vec::with_capacity(32)),
             alarms: OnceCell::new(),
         })
+    }
+}
+
+impl Policy {
+    /// A sleep took this long. After a short one it would have been better to wait awake; after a
+    /// long one it would not.
+    fn learn(&self, asleep: u64) {
+        let is_short = asleep < self.most_patience;
+        self.patience.set(if is_short { self.most_patience } else { self.usual.kernel });
     }
 }
 
@@ -160,9 +177,13 @@ impl Engine {
             }
             // When every guest thread waits here, nobody can ask: sleep at once.
             if !worked && (self.is_quiet() || self.is_tired(now, last_work)) {
+                let may_be_asked = !self.is_quiet();
                 let has_news = self.sleep();
                 self.hear(has_news, &mut after_sleep);
                 last_work = ticks();
+                if may_be_asked {
+                    self.policy.learn(last_work - now);
+                }
                 last_asked = last_work;
             } else if now - last_asked >= self.policy.ask_the_host_every {
                 // Guests that never pause must not keep others from what the host has for them.
@@ -182,9 +203,10 @@ impl Engine {
     /// Whether nothing has come for so long that it is better to sleep.
     fn is_tired(&self, now: u64, last_work: u64) -> bool {
         let policy = &self.policy;
-        let may_expect = policy.contended_until.get() == 0 && policy.usual.kernel > 0;
-        now - last_work >= policy.now.get().kernel
-            && !(may_expect && now < policy.expects_until.get())
+        if policy.contended_until.get() != 0 || policy.usual.kernel == 0 {
+            return now - last_work >= policy.now.get().kernel;
+        }
+        now - last_work >= policy.patience.get() && now >= policy.expects_until.get()
     }
 
     /// A host process or thread is about to begin, and will ask something soon.
