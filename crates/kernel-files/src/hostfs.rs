@@ -12,6 +12,7 @@ mod content;
 mod directory;
 mod inode;
 mod kept;
+mod place;
 mod shared;
 mod status;
 

@@ -9,8 +9,9 @@ use linux_abi::{Errno, SysResult};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, SeekFrom};
 
 use super::beneath::{check_name, open_in};
-use super::inode::{BELIEVED_NANOS, HostInode, Place};
+use super::inode::{BELIEVED_NANOS, HostInode};
 use super::kept::Kept;
+use super::place::Place;
 use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, OpenGuard, RenameMode};
 use crate::metadata::FileKind;
 

@@ -14,6 +14,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::beneath;
 use super::kept::Kept;
+use super::place::{OtherPlaces, Place};
 use super::shared::{HostId, Shared};
 use super::status::{id_of, stat_handle, stat_in, to_metadata};
 use crate::attachments::Attachments;
@@ -25,13 +26,6 @@ use crate::open_file::allocate_map_ids;
 /// the folder from outside meanwhile is seen that much later. Files are asked for in every call.
 pub(super) const BELIEVED_NANOS: u64 = 1_000_000;
 
-/// Where a file was last found.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub parent: Rc<HostInode>,
-    pub name: Rc<[u8]>,
-}
-
 /// A file of the host.
 pub struct HostInode {
     pub(super) shared: Rc<Shared>,
@@ -39,8 +33,8 @@ pub struct HostInode {
     kind: FileKind,
     /// `None` for the top of the folder.
     place: RefCell<Option<Place>>,
-    /// Another name that it got, for when the first one goes.
-    linked: RefCell<Option<Place>>,
+    /// Other names that it had or got, for when this one goes.
+    other_places: OtherPlaces,
     /// The handle of a directory. That of the top is never closed.
     handle: RefCell<Option<Rc<OwnedFd>>>,
     /// The handle for as long as somebody holds it, even if it was closed here.
@@ -85,7 +79,7 @@ impl HostInode {
             id: id_of(stat),
             kind: metadata.kind(),
             place: RefCell::new(place),
-            linked: RefCell::new(None),
+            other_places: OtherPlaces::default(),
             handle: RefCell::new(handle),
             held: RefCell::default(),
             handle_can_list: Cell::new(false),
@@ -148,7 +142,7 @@ impl HostInode {
             && let Some(known) = self.shared.find(id_of(&stat))
             && known.kind == FileKind::of_mode(u32::from(stat.stx_mode))
         {
-            known.moved_to(place);
+            known.found_at(place);
             known.see(&stat);
             return Ok(known);
         }
@@ -160,6 +154,15 @@ impl HostInode {
         let metadata = to_metadata(&self.shared, stat);
         self.seen.set(Some((metadata, Moment::now())));
         metadata
+    }
+
+    /// The file has been found by this name. It may still have the one that it was known by.
+    fn found_at(&self, place: Place) {
+        let before = self.place();
+        if let Some(before) = before.filter(|before| !before.is(&place)) {
+            self.linked_to(before);
+        }
+        self.moved_to(place);
     }
 
     /// The file is now known by this name.
@@ -310,10 +313,13 @@ impl HostInode {
             if let Some(handle) = self.open_handle() {
                 return stat_handle(&handle);
             }
-            let other = self.linked.take().ok_or(errno)?;
-            let stat = self.stat_at(&other)?;
-            self.moved_to(other);
-            Ok(stat)
+            while let Some(other) = self.other_places.take() {
+                if let Ok(stat) = self.stat_at(&other) {
+                    self.moved_to(other);
+                    return Ok(stat);
+                }
+            }
+            Err(errno)
         })
     }
 
@@ -324,7 +330,7 @@ impl HostInode {
 
     /// The file has got another name.
     pub(super) fn linked_to(&self, place: Place) {
-        *self.linked.borrow_mut() = Some(place);
+        self.other_places.add(place);
     }
 
     /// A handle to this very file, whatever it is.

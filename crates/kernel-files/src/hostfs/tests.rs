@@ -139,3 +139,21 @@ fn data_that_is_on_a_disk_only_is_fetched_without_waiting() {
     assert_eq!(content.read(&mut sink, 0), Ok(4));
     assert_eq!(sink.bytes, [7; 4]);
 }
+
+#[test]
+fn a_file_outlives_the_name_that_it_was_last_found_by() {
+    let folder = folder();
+    let root = shown(&folder, HostOptions::default());
+    let directory = root.directory().unwrap();
+    let file = directory.lookup(b"file").unwrap();
+    for name in [&b"second"[..], b"third"] {
+        directory.link(name, &file).unwrap();
+        assert!(Rc::ptr_eq(&directory.lookup(name).unwrap(), &file));
+    }
+    directory.rename(b"third", &root, b"moved", crate::inode::RenameMode::Replace).unwrap();
+    for (name, left) in [(&b"moved"[..], 2), (b"second", 1)] {
+        directory.unlink(name).unwrap();
+        assert_eq!(file.metadata().unwrap().n_links, left);
+    }
+    assert_eq!(text(&file), b"inside");
+}
