@@ -5,8 +5,8 @@
 //! starts a process or a program, makes a connection, changes who this process is, or maps code.
 
 use host_sys::seccomp::{
-    self, ALWAYS, ARCHITECTURE, Instruction, JUMP_IF_EQUAL, KILL_PROCESS, Rule, Test, X86_64, end,
-    load, skip_if,
+    self, ARCHITECTURE, Instruction, JUMP_IF_EQUAL, KILL_PROCESS, Rule, Test, X86_64, end, load,
+    skip_if,
 };
 
 const PRIVATE: u32 = 128;
@@ -45,78 +45,31 @@ pub const RULES: &[Rule] = &[
         any_of: &[&[Test::MaskedOneOf(1, PRIVATE, &[WAKE])]],
         reason: "wake guests that sleep on the bell",
     },
-    Rule {
-        number: 310,
-        name: "process_vm_readv",
-        any_of: ALWAYS,
-        reason: "arguments that lie in a guest's memory; the host checks that it is a process of ours",
-    },
-    Rule {
-        number: 0,
-        name: "read",
-        any_of: ALWAYS,
-        reason: "streams, mounted files, signals of the host",
-    },
-    Rule {
-        number: 281,
-        name: "epoll_pwait",
-        any_of: ALWAYS,
-        reason: "sleep until something happens",
-    },
-    Rule {
-        number: 61,
-        name: "wait4",
-        any_of: ALWAYS,
-        reason: "collect guest processes that have ended",
-    },
-    Rule { number: 45, name: "recvfrom", any_of: ALWAYS, reason: "orders of the starter" },
-    Rule {
-        number: 17,
-        name: "pread64",
-        any_of: ALWAYS,
-        reason: "mounted files, files in memory, statistics of the host",
-    },
-    Rule { number: 332, name: "statx", any_of: ALWAYS, reason: "attributes of mounted files" },
-    Rule {
-        number: 327,
-        name: "preadv2",
-        any_of: ALWAYS,
-        reason: "whether a mounted file has to come from a disk",
-    },
-    Rule {
-        number: 221,
-        name: "fadvise64",
-        any_of: ALWAYS,
-        reason: "have the host fetch it, without waiting",
-    },
-    Rule { number: 3, name: "close", any_of: ALWAYS, reason: "descriptors" },
-    Rule {
-        number: 437,
-        name: "openat2",
-        any_of: ALWAYS,
-        reason: "files beneath the mounts: the kernel process asks for no way out of them, landlock enforces it",
-    },
-    Rule {
-        number: 311,
-        name: "process_vm_writev",
-        any_of: ALWAYS,
-        reason: "results that go to a guest's memory",
-    },
-    Rule {
-        number: 1,
-        name: "write",
-        any_of: ALWAYS,
-        reason: "streams, mounted files, the doorbell",
-    },
-    Rule { number: 18, name: "pwrite64", any_of: ALWAYS, reason: "mounted files, files in memory" },
-    Rule { number: 44, name: "sendto", any_of: ALWAYS, reason: "news for the starter" },
-    Rule { number: 46, name: "sendmsg", any_of: ALWAYS, reason: "descriptors for guest processes" },
-    Rule {
-        number: 47,
-        name: "recvmsg",
-        any_of: ALWAYS,
-        reason: "a guest process's hello, with its host's word for who it is",
-    },
+    Rule::always(
+        310,
+        "process_vm_readv",
+        "arguments that lie in a guest's memory; the host checks that it is a process of ours",
+    ),
+    Rule::always(0, "read", "streams, mounted files, signals of the host"),
+    Rule::always(281, "epoll_pwait", "sleep until something happens"),
+    Rule::always(61, "wait4", "collect guest processes that have ended"),
+    Rule::always(45, "recvfrom", "orders of the starter"),
+    Rule::always(17, "pread64", "mounted files, files in memory, statistics of the host"),
+    Rule::always(332, "statx", "attributes of mounted files"),
+    Rule::always(327, "preadv2", "whether a mounted file has to come from a disk"),
+    Rule::always(221, "fadvise64", "have the host fetch it, without waiting"),
+    Rule::always(3, "close", "descriptors"),
+    Rule::always(
+        437,
+        "openat2",
+        "files beneath the mounts: the kernel process asks for no way out of them, landlock enforces it",
+    ),
+    Rule::always(311, "process_vm_writev", "results that go to a guest's memory"),
+    Rule::always(1, "write", "streams, mounted files, the doorbell"),
+    Rule::always(18, "pwrite64", "mounted files, files in memory"),
+    Rule::always(44, "sendto", "news for the starter"),
+    Rule::always(46, "sendmsg", "descriptors for guest processes"),
+    Rule::always(47, "recvmsg", "a guest process's hello, with its host's word for who it is"),
     Rule {
         number: 72,
         name: "fcntl",
@@ -126,65 +79,32 @@ pub const RULES: &[Rule] = &[
         )]],
         reason: "copies of descriptors, seals of memory files",
     },
-    Rule { number: 5, name: "fstat", any_of: ALWAYS, reason: "attributes of open files" },
-    Rule {
-        number: 257,
-        name: "openat",
-        any_of: ALWAYS,
-        reason: "what the host says of guest processes in its `/proc`; another open file of the same memory",
-    },
-    Rule {
-        number: 2,
-        name: "open",
-        any_of: ALWAYS,
-        reason: "another open file of the same memory, and modes, by `/proc/self/fd`",
-    },
-    Rule {
-        number: 267,
-        name: "readlinkat",
-        any_of: ALWAYS,
-        reason: "symbolic links beneath the mounts",
-    },
-    Rule { number: 217, name: "getdents64", any_of: ALWAYS, reason: "folders beneath the mounts" },
-    Rule {
-        number: 8,
-        name: "lseek",
-        any_of: ALWAYS,
-        reason: "holes in files, offsets that are shared with the host",
-    },
-    Rule { number: 193, name: "fgetxattr", any_of: ALWAYS, reason: "attributes of mounted files" },
-    Rule { number: 196, name: "flistxattr", any_of: ALWAYS, reason: "attributes of mounted files" },
-    Rule { number: 190, name: "fsetxattr", any_of: ALWAYS, reason: "attributes of mounted files" },
-    Rule {
-        number: 199,
-        name: "fremovexattr",
-        any_of: ALWAYS,
-        reason: "attributes of mounted files",
-    },
-    Rule {
-        number: 191,
-        name: "getxattr",
-        any_of: ALWAYS,
-        reason: "owners that an overlay folder keeps, by a descriptor in `/proc`",
-    },
-    Rule {
-        number: 192,
-        name: "lgetxattr",
-        any_of: ALWAYS,
-        reason: "owners that an overlay folder keeps",
-    },
-    Rule {
-        number: 188,
-        name: "setxattr",
-        any_of: ALWAYS,
-        reason: "owners that an overlay folder keeps, by a descriptor in `/proc`",
-    },
-    Rule {
-        number: 189,
-        name: "lsetxattr",
-        any_of: ALWAYS,
-        reason: "owners that an overlay folder keeps",
-    },
+    Rule::always(5, "fstat", "attributes of open files"),
+    Rule::always(
+        257,
+        "openat",
+        "what the host says of guest processes in its `/proc`; another open file of the same memory",
+    ),
+    Rule::always(2, "open", "another open file of the same memory, and modes, by `/proc/self/fd`"),
+    Rule::always(267, "readlinkat", "symbolic links beneath the mounts"),
+    Rule::always(217, "getdents64", "folders beneath the mounts"),
+    Rule::always(8, "lseek", "holes in files, offsets that are shared with the host"),
+    Rule::always(193, "fgetxattr", "attributes of mounted files"),
+    Rule::always(196, "flistxattr", "attributes of mounted files"),
+    Rule::always(190, "fsetxattr", "attributes of mounted files"),
+    Rule::always(199, "fremovexattr", "attributes of mounted files"),
+    Rule::always(
+        191,
+        "getxattr",
+        "owners that an overlay folder keeps, by a descriptor in `/proc`",
+    ),
+    Rule::always(192, "lgetxattr", "owners that an overlay folder keeps"),
+    Rule::always(
+        188,
+        "setxattr",
+        "owners that an overlay folder keeps, by a descriptor in `/proc`",
+    ),
+    Rule::always(189, "lsetxattr", "owners that an overlay folder keeps"),
     // Memory.
     Rule {
         number: 9,
@@ -198,33 +118,18 @@ pub const RULES: &[Rule] = &[
         any_of: &[&[Test::Without(2, PROT_EXEC)]],
         reason: "memory of its own; never code",
     },
-    Rule { number: 11, name: "munmap", any_of: ALWAYS, reason: "memory of its own" },
-    Rule { number: 25, name: "mremap", any_of: ALWAYS, reason: "memory of its own" },
-    Rule { number: 12, name: "brk", any_of: ALWAYS, reason: "memory of its own" },
+    Rule::always(11, "munmap", "memory of its own"),
+    Rule::always(25, "mremap", "memory of its own"),
+    Rule::always(12, "brk", "memory of its own"),
     Rule {
         number: 28,
         name: "madvise",
         any_of: &[&[Test::OneOf(2, &[MADV_DONTNEED, MADV_FREE])]],
         reason: "memory of its own",
     },
-    Rule {
-        number: 319,
-        name: "memfd_create",
-        any_of: ALWAYS,
-        reason: "channels, files in memory that guests map",
-    },
-    Rule {
-        number: 77,
-        name: "ftruncate",
-        any_of: ALWAYS,
-        reason: "files in memory, mounted files",
-    },
-    Rule {
-        number: 285,
-        name: "fallocate",
-        any_of: ALWAYS,
-        reason: "files in memory, mounted files",
-    },
+    Rule::always(319, "memfd_create", "channels, files in memory that guests map"),
+    Rule::always(77, "ftruncate", "files in memory, mounted files"),
+    Rule::always(285, "fallocate", "files in memory, mounted files"),
     // Guest processes.
     Rule {
         number: 53,
@@ -238,13 +143,8 @@ pub const RULES: &[Rule] = &[
         any_of: &[&[Test::Is(1, SOL_SOCKET), Test::OneOf(2, &[SO_PASSCRED, SO_LINGER])]],
         reason: "who writes to that socket; how a stream ends",
     },
-    Rule { number: 233, name: "epoll_ctl", any_of: ALWAYS, reason: "what to sleep on" },
-    Rule {
-        number: 434,
-        name: "pidfd_open",
-        any_of: ALWAYS,
-        reason: "by which number `/proc` knows a guest process",
-    },
+    Rule::always(233, "epoll_ctl", "what to sleep on"),
+    Rule::always(434, "pidfd_open", "by which number `/proc` knows a guest process"),
     Rule {
         number: 62,
         name: "kill",
@@ -263,84 +163,32 @@ pub const RULES: &[Rule] = &[
         any_of: &[&[Test::OneOf(1, &[RLIMIT_DATA, RLIMIT_AS])]],
         reason: "the memory limits of a guest process",
     },
-    Rule {
-        number: 203,
-        name: "sched_setaffinity",
-        any_of: ALWAYS,
-        reason: "the processors of a guest thread",
-    },
-    Rule {
-        number: 228,
-        name: "clock_gettime",
-        any_of: ALWAYS,
-        reason: "CPU time of guest processes",
-    },
-    Rule { number: 286, name: "timerfd_settime", any_of: ALWAYS, reason: "when to get up" },
-    Rule { number: 318, name: "getrandom", any_of: ALWAYS, reason: "random bytes for guests" },
-    Rule { number: 99, name: "sysinfo", any_of: ALWAYS, reason: "memory and load of the machine" },
+    Rule::always(203, "sched_setaffinity", "the processors of a guest thread"),
+    Rule::always(228, "clock_gettime", "CPU time of guest processes"),
+    Rule::always(286, "timerfd_settime", "when to get up"),
+    Rule::always(318, "getrandom", "random bytes for guests"),
+    Rule::always(99, "sysinfo", "memory and load of the machine"),
     // Mounted folders.
-    Rule {
-        number: 263,
-        name: "unlinkat",
-        any_of: ALWAYS,
-        reason: "beneath mounts that may be written",
-    },
-    Rule {
-        number: 258,
-        name: "mkdirat",
-        any_of: ALWAYS,
-        reason: "beneath mounts that may be written",
-    },
-    Rule {
-        number: 266,
-        name: "symlinkat",
-        any_of: ALWAYS,
-        reason: "beneath mounts that may be written",
-    },
-    Rule {
-        number: 265,
-        name: "linkat",
-        any_of: ALWAYS,
-        reason: "beneath mounts that may be written",
-    },
-    Rule {
-        number: 316,
-        name: "renameat2",
-        any_of: ALWAYS,
-        reason: "beneath mounts that may be written",
-    },
-    Rule {
-        number: 259,
-        name: "mknodat",
-        any_of: ALWAYS,
-        reason: "sockets and pipes beneath mounts that may be written; without capabilities no devices",
-    },
-    Rule {
-        number: 280,
-        name: "utimensat",
-        any_of: ALWAYS,
-        reason: "times of files that may be written",
-    },
-    Rule {
-        number: 268,
-        name: "fchmodat",
-        any_of: ALWAYS,
-        reason: "modes of files that may be written, named by a descriptor in `/proc`",
-    },
-    Rule { number: 74, name: "fsync", any_of: ALWAYS, reason: "what the guest wants on the disk" },
-    Rule {
-        number: 75,
-        name: "fdatasync",
-        any_of: ALWAYS,
-        reason: "what the guest wants on the disk",
-    },
-    Rule {
-        number: 306,
-        name: "syncfs",
-        any_of: ALWAYS,
-        reason: "what the guest wants on the disk",
-    },
-    Rule { number: 138, name: "fstatfs", any_of: ALWAYS, reason: "room on the disk" },
+    Rule::always(263, "unlinkat", "beneath mounts that may be written"),
+    Rule::always(258, "mkdirat", "beneath mounts that may be written"),
+    Rule::always(266, "symlinkat", "beneath mounts that may be written"),
+    Rule::always(265, "linkat", "beneath mounts that may be written"),
+    Rule::always(316, "renameat2", "beneath mounts that may be written"),
+    Rule::always(
+        259,
+        "mknodat",
+        "sockets and pipes beneath mounts that may be written; without capabilities no devices",
+    ),
+    Rule::always(280, "utimensat", "times of files that may be written"),
+    Rule::always(
+        268,
+        "fchmodat",
+        "modes of files that may be written, named by a descriptor in `/proc`",
+    ),
+    Rule::always(74, "fsync", "what the guest wants on the disk"),
+    Rule::always(75, "fdatasync", "what the guest wants on the disk"),
+    Rule::always(306, "syncfs", "what the guest wants on the disk"),
+    Rule::always(138, "fstatfs", "room on the disk"),
     // Streams.
     Rule {
         number: 16,
@@ -351,33 +199,18 @@ pub const RULES: &[Rule] = &[
         )]],
         reason: "the starter's terminal and pipes: its size and state, and how much there is to read; no input can be forged",
     },
-    Rule {
-        number: 271,
-        name: "ppoll",
-        any_of: ALWAYS,
-        reason: "whether the starter's terminal takes more",
-    },
+    Rule::always(271, "ppoll", "whether the starter's terminal takes more"),
     Rule {
         number: 55,
         name: "getsockopt",
         any_of: &[&[Test::Is(1, SOL_SOCKET), Test::Is(2, SO_ERROR)]],
         reason: "whether a connection that somebody else made for us came about",
     },
-    Rule {
-        number: 48,
-        name: "shutdown",
-        any_of: ALWAYS,
-        reason: "the end of a stream that leaves the sandbox",
-    },
+    Rule::always(48, "shutdown", "the end of a stream that leaves the sandbox"),
     // The end.
-    Rule { number: 131, name: "sigaltstack", any_of: ALWAYS, reason: "the runtime's clean-up" },
-    Rule {
-        number: 186,
-        name: "gettid",
-        any_of: ALWAYS,
-        reason: "who failed, in the words of a failure",
-    },
-    Rule { number: 231, name: "exit_group", any_of: ALWAYS, reason: "the end" },
+    Rule::always(131, "sigaltstack", "the runtime's clean-up"),
+    Rule::always(186, "gettid", "who failed, in the words of a failure"),
+    Rule::always(231, "exit_group", "the end"),
 ];
 
 /// The filter as the host takes it.
@@ -404,10 +237,7 @@ mod tests {
 
     #[test]
     fn each_rule_has_a_reason_and_a_number_of_its_own() {
-        for (index, rule) in RULES.iter().enumerate() {
-            assert!(!rule.reason.is_empty());
-            assert!(RULES[index + 1..].iter().all(|other| other.number != rule.number));
-        }
+        assert_eq!(seccomp::faults(RULES), [""; 0]);
     }
 
     #[test]

@@ -4,27 +4,17 @@
 
 mod processes;
 
-use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use processes::{PATIENCE, assert_gone, descendants, processes};
+use processes::{PATIENCE, assert_gone, descendants, processes, start_until_ready};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A sandbox in which three processes sleep.
 fn start() -> Child {
     let script = "sleep 1000 & (sleep 1000; true) & echo ready; wait";
-    let mut child = Command::new(env!("CARGO_BIN_EXE_belljar"))
-        .args(["run", "--", "sh", "-c", script])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    child
+    let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
+    start_until_ready(command.args(["run", "--", "sh", "-c", script]))
 }
 
 fn wait(child: &mut Child) -> ExitStatus {

@@ -190,13 +190,20 @@ fn with_a_small_disk(folder: &Path, command: &Command) -> Command {
     small
 }
 
+fn can_have_a_small_disk(folder: &Path) -> bool {
+    let tried = with_a_small_disk(folder, &Command::new("true")).status();
+    let can = tried.is_ok_and(|status| status.success());
+    if !can {
+        eprintln!("skipped: this machine does not let its users mount in a namespace of their own");
+    }
+    can
+}
+
 #[test]
 fn a_full_disk_is_full_inside_too() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    let can_mount = with_a_small_disk(folder, &Command::new("true")).status();
-    if !can_mount.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this machine does not let its users mount in a namespace of their own");
+    if !can_have_a_small_disk(folder) {
         return;
     }
     let expected = output_of(&mut with_a_small_disk(folder, &python_outside(folder, "full.py")));
@@ -209,9 +216,7 @@ fn a_full_disk_is_full_inside_too() {
 fn a_full_memory_file_system_is_full_as_linuxs_is() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    let can_mount = with_a_small_disk(folder, &Command::new("true")).status();
-    if !can_mount.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this machine does not let its users mount in a namespace of their own");
+    if !can_have_a_small_disk(folder) {
         return;
     }
     let expected = output_of(&mut with_a_small_disk(folder, &python_outside(folder, "full.py")));

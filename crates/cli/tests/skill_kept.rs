@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod place;
+mod processes;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Stdio};
+use std::io::Read;
+use std::process::Child;
 
 use place::{Place, names};
+use processes::start_until_ready;
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -32,16 +34,7 @@ fn the_limit_of_the_disk_is_told_inside_and_outside() {
 
 /// Starts the skill and waits until it has written its file.
 fn start(place: &Place) -> Child {
-    let mut child = place
-        .skill(&["run", "../probe"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    child
+    start_until_ready(&mut place.skill(&["run", "../probe"]))
 }
 
 fn pid(number: u32) -> Pid {

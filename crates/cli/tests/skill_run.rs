@@ -1,14 +1,14 @@
 //! `belljar skill run`: what reaches the user, what does not, and what is left behind.
 
 mod place;
+mod processes;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use place::{Finished, Place, names};
+use processes::start_until_ready;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -250,15 +250,7 @@ fn a_report_says_what_was_done() {
 fn a_signal_ends_the_script_and_leaves_nothing() {
     let place = Place::with_script("#!/bin/sh\necho ready\nsleep 1000\n");
     assert_eq!(place.output(&["pack", "../probe", "-o", "../p.skill"]).code, Some(0));
-    let mut child = place
-        .skill(&["run", "../p.skill"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let child = start_until_ready(&mut place.skill(&["run", "../p.skill"]));
     let started = Instant::now();
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();

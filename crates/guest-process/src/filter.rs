@@ -7,8 +7,8 @@
 
 use channel_abi::layout::{DOORBELL_FD, FIRST_PASSED_FD, SHIM_BASE, SHIM_IMAGE_END, SOCKET_FD};
 use host_sys::seccomp::{
-    self, ADDRESS_HIGH, ADDRESS_LOW, ALWAYS, ARCHITECTURE, Instruction, JUMP_IF_AT_LEAST,
-    JUMP_IF_EQUAL, REFUSE, Rule, TRAP, Test, X86_64, end, load, skip_if,
+    self, ADDRESS_HIGH, ADDRESS_LOW, ARCHITECTURE, Instruction, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL,
+    REFUSE, Rule, TRAP, Test, X86_64, end, load, skip_if,
 };
 
 const SOCKET: u32 = SOCKET_FD.cast_unsigned();
@@ -60,7 +60,7 @@ pub const RULES: &[Rule] = &[
         ]],
         reason: "memory of the guest's own, and files that the kernel process passed",
     },
-    Rule { number: 11, name: "munmap", any_of: ALWAYS, reason: "memory of the guest's own" },
+    Rule::always(11, "munmap", "memory of the guest's own"),
     Rule {
         number: 10,
         name: "mprotect",
@@ -83,15 +83,14 @@ pub const RULES: &[Rule] = &[
         )]],
         reason: "memory of the guest's own; no poisoning, no merging with other processes; holes only in files that the guest may write",
     },
-    Rule { number: 25, name: "mremap", any_of: ALWAYS, reason: "memory of the guest's own" },
-    Rule { number: 26, name: "msync", any_of: ALWAYS, reason: "memory of the guest's own" },
-    Rule { number: 27, name: "mincore", any_of: ALWAYS, reason: "memory of the guest's own" },
-    Rule {
-        number: 15,
-        name: "rt_sigreturn",
-        any_of: ALWAYS,
-        reason: "return from the shim's handlers; a forged frame harms the forger only",
-    },
+    Rule::always(25, "mremap", "memory of the guest's own"),
+    Rule::always(26, "msync", "memory of the guest's own"),
+    Rule::always(27, "mincore", "memory of the guest's own"),
+    Rule::always(
+        15,
+        "rt_sigreturn",
+        "return from the shim's handlers; a forged frame harms the forger only",
+    ),
     Rule {
         number: 47,
         name: "recvmsg",
@@ -117,13 +116,12 @@ pub const RULES: &[Rule] = &[
         reason: "processes that the kernel process reaps, and threads; no namespace, no signal but \
                  SIGCHLD",
     },
-    Rule { number: 186, name: "gettid", any_of: ALWAYS, reason: "whom the kernel has to kick" },
-    Rule {
-        number: 131,
-        name: "sigaltstack",
-        any_of: ALWAYS,
-        reason: "each new thread has a stack of its own for the shim's handlers",
-    },
+    Rule::always(186, "gettid", "whom the kernel has to kick"),
+    Rule::always(
+        131,
+        "sigaltstack",
+        "each new thread has a stack of its own for the shim's handlers",
+    ),
     Rule {
         number: 157,
         name: "prctl",
@@ -148,14 +146,9 @@ pub const RULES: &[Rule] = &[
         any_of: &[&[Test::OneOf(0, &[0, 1, 8, 16, 32, 64]), Test::Is(1, 0)]],
         reason: "orders memory between threads of the guest",
     },
-    Rule {
-        number: 24,
-        name: "sched_yield",
-        any_of: ALWAYS,
-        reason: "the guest's, and short locks",
-    },
-    Rule { number: 60, name: "exit", any_of: ALWAYS, reason: "the end of a thread" },
-    Rule { number: 231, name: "exit_group", any_of: ALWAYS, reason: "the end of a process" },
+    Rule::always(24, "sched_yield", "the guest's, and short locks"),
+    Rule::always(60, "exit", "the end of a thread"),
+    Rule::always(231, "exit_group", "the end of a process"),
 ];
 
 /// The filter as the host takes it.

@@ -12,7 +12,6 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use channel_abi::Facts;
 use channel_abi::layout::{FACTS_OFFSET, STAGING_ADDRESS};
 use channel_abi::request::{action, reply};
-use channel_abi::staging::Entry;
 
 use crate::channel::request_staged;
 use crate::entry::Registers;
@@ -57,7 +56,7 @@ struct Question {
 }
 
 /// Where a call has what it asks: indexes of its arguments.
-struct Shape {
+pub struct Shape {
     directory: Option<usize>,
     path: Option<usize>,
     details: [Option<usize>; 2],
@@ -66,7 +65,9 @@ struct Shape {
 
 const NO_DETAILS: [Option<usize>; 2] = [None, None];
 
-fn shape(number: u64) -> Option<Shape> {
+/// How a call asks; `None` for those that do more than ask about a file.
+#[inline(always)]
+pub fn shape(number: u64) -> Option<Shape> {
     let shape = |directory, path, details, answer| Some(Shape { directory, path, details, answer });
     match number {
         nr::STAT | nr::LSTAT => shape(None, Some(0), NO_DETAILS, Some(1)),
@@ -165,17 +166,17 @@ fn facts() -> &'static Facts {
 }
 
 /// Runs one of the calls that only ask.
-pub fn call(thread: &Tcb, registers: &Registers, number: u64, entry: &Entry) -> Result<i64, i64> {
+pub fn call(thread: &Tcb, registers: &Registers, number: u64, shape: &Shape) -> Result<i64, i64> {
     let r = registers;
     let args = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
+    let entry = staging::entry(number).ok_or(errno::ENOSYS)?;
     let staged = staging::stage(thread, entry, &args);
-    let shape = shape(number).ok_or(errno::ENOSYS)?;
     let to = shape.answer.and_then(|at| args.get(at)).copied().unwrap_or(0);
     // A thread that plays a child has another's memory.
     let question = if thread.is_vfork_child() {
         None
     } else {
-        Question::of(thread, number, &shape, &args, &staged)
+        Question::of(thread, number, shape, &args, &staged)
     };
     if let Some(result) = question.and_then(|question| known(thread, &question, to)) {
         return Ok(result);
@@ -183,7 +184,7 @@ pub fn call(thread: &Tcb, registers: &Registers, number: u64, entry: &Entry) -> 
     let result = request_staged(thread, number as u32, args);
     staging::copy_out(thread, &staged, &args)?;
     if let Some(question) = question {
-        keep(thread, question, result, &shape, &staged);
+        keep(thread, question, result, shape, &staged);
     }
     Ok(result)
 }

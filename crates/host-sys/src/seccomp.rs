@@ -36,6 +36,28 @@ pub struct Rule {
     pub reason: &'static str,
 }
 
+impl Rule {
+    /// A rule for a call whose arguments need no test.
+    pub const fn always(number: u32, name: &'static str, reason: &'static str) -> Self {
+        Self { number, name, any_of: ALWAYS, reason }
+    }
+}
+
+/// What is wrong with a list of rules: each must have a reason, and a number of its own.
+pub fn faults(rules: &[Rule]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut numbers = std::collections::HashSet::new();
+    for rule in rules {
+        if rule.reason.is_empty() {
+            faults.push(format!("{} has no reason", rule.name));
+        }
+        if !numbers.insert(rule.number) {
+            faults.push(format!("{} has the number of another", rule.name));
+        }
+    }
+    faults
+}
+
 /// For calls whose arguments need no test.
 pub const ALWAYS: &[&[Test]] = &[&[]];
 

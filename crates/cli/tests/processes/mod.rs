@@ -1,8 +1,11 @@
 //! The processes of the host.
 
 #![allow(dead_code, reason = "no test uses everything")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long the host may take to end processes, on a machine that is busy.
@@ -10,6 +13,16 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process: its id, and when it started, since ids are used again.
 pub type Process = (u32, u64);
+
+/// Starts a command and waits until its program says that it is ready.
+pub fn start_until_ready(command: &mut Command) -> Child {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
 
 /// Parent and starting time of every process of the host.
 pub fn processes() -> Vec<(Process, u32)> {

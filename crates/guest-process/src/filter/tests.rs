@@ -124,10 +124,7 @@ fn futex_without_priority_inheritance() {
 
 #[test]
 fn each_rule_has_a_reason_and_a_number_of_its_own() {
-    for (index, rule) in RULES.iter().enumerate() {
-        assert!(!rule.reason.is_empty());
-        assert!(RULES[index + 1..].iter().all(|other| other.number != rule.number));
-    }
+    assert_eq!(seccomp::faults(RULES), [""; 0]);
 }
 
 #[test]
