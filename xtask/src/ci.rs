@@ -31,7 +31,7 @@ pub fn run() -> Result<()> {
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
         ("programs", || programs::run(&options(&["--jobs", "2"]))),
         ("CPython's tests, quick", || cpython::run(&options(&[]))),
-        ("example skills", skills::run),
+        ("example skills", || skills::run(&options(&[]))),
         ("stress", stress::run),
         ("rules of the filters", || surface::run(&options(&[]))),
         ("hostile guests", || hostile::run(&options(&["--jobs", "4"]))),

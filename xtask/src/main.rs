@@ -61,8 +61,8 @@ enum Command {
     Programs(programs::Options),
     /// Make the picture of a terminal in the README anew
     Picture(picture::Options),
-    /// Run the cases of the example skills inside
-    Skills,
+    /// Run the cases of the example skills inside, and install a package for one
+    Skills(skills::Options),
     /// Run a short round of stress-ng inside
     Stress,
     /// See which host calls a sandbox makes, and find rules of the filters that nothing needs
@@ -93,7 +93,7 @@ fn run(command: Command) -> Result<()> {
         Command::Cpython(options) => cpython::run(&options),
         Command::Programs(options) => programs::run(&options),
         Command::Picture(options) => picture::run(&options),
-        Command::Skills => skills::run(),
+        Command::Skills(options) => skills::run(&options),
         Command::Stress => stress::run(),
         Command::Surface(options) => surface::run(&options),
     }

@@ -1,15 +1,30 @@
 //! `cargo xtask skills`: the cases of every example skill, inside, and again under the policy that
-//! was learned from them.
+//! was learned from them; and packages that are installed for a skill.
 
+mod node_packages;
+
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 
 use crate::command::{build_belljar, project, succeed};
 
+/// Options of `skills`.
+#[derive(Args)]
+pub struct Options {
+    /// Use this program instead of building one
+    #[arg(long, value_name = "PATH")]
+    belljar: Option<PathBuf>,
+}
+
 /// Runs every skill's cases, one skill after the other.
-pub fn run() -> Result<()> {
-    let belljar = build_belljar()?;
+pub fn run(options: &Options) -> Result<()> {
+    let belljar = match &options.belljar {
+        Some(path) => std::path::absolute(path)?,
+        None => build_belljar()?,
+    };
     let folder = project().join("examples/skills");
     let mut skills: Vec<_> = std::fs::read_dir(&folder)
         .with_context(|| format!("cannot read {}", folder.display()))?
@@ -28,5 +43,9 @@ pub fn run() -> Result<()> {
     }
     let n_failed = failed.len();
     println!("skills: {} passed, {n_failed} failed", skills.len() - n_failed);
-    if n_failed == 0 { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
+    if let Err(error) = node_packages::run(&belljar) {
+        println!("error: {error:#}");
+        failed.push("packages of Node".to_owned());
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }

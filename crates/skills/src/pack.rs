@@ -134,10 +134,18 @@ pub fn pack_to_file(folder: &Path, output: Option<&Path>) -> Result<(PathBuf, Pa
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o644))
         .tempfile_in(parent.unwrap_or(Path::new(".")))
-        .map_err(failed)?;
+        .map_err(|error| failed(without_path(error)))?;
     file.write_all(&packed.bytes).map_err(failed)?;
     file.persist(&path).map_err(|error| failed(error.error))?;
     Ok((path, packed))
+}
+
+/// The same error without the name of a temporary file, which means nothing to the user.
+fn without_path(error: std::io::Error) -> std::io::Error {
+    match error.get_ref() {
+        Some(_) => error.kind().into(),
+        None => error,
+    }
 }
 
 /// Lists what is to be packed, sorted by path.

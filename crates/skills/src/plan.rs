@@ -58,6 +58,14 @@ pub enum PlanError {
     /// the file cannot be run
     #[error("`{0}` is not a script: it has no `#!` line, no known extension and is no program")]
     NotAScript(String),
+    /// a program without the right to be run
+    #[error("`{script}` is a program that nobody may execute")]
+    NotExecutable {
+        /// Its path in the skill.
+        script: String,
+        /// Its path on the host.
+        host: PathBuf,
+    },
     /// the skill's policy is wrong
     #[error("the skill's belljar.yaml is not valid")]
     BadPolicy(Vec<crate::finding::Finding>),
@@ -210,6 +218,11 @@ pub fn plan_run(
         return Err(PlanError::UnsafeFiles(words.unwrap_or_default()));
     }
     let script = choose_script(skill, script)?;
+    let is_executable = skill.find_file(&script.path).is_some_and(|entry| entry.is_executable);
+    if script.interpreter == Interpreter::Elf && !is_executable {
+        let host = skill.host_path(&script.path);
+        return Err(PlanError::NotExecutable { script: script.path, host });
+    }
     let asked = wishes(skill)?;
     let effective = policy::merge(&Layers {
         flags: &options.flags,
@@ -369,7 +382,6 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
         ("HOME", HOME_FOLDER),
         ("LANG", "C.UTF-8"),
         ("LOGNAME", "user"),
-        ("PATH", GUEST_PATH),
         ("PYTHONDONTWRITEBYTECODE", "1"),
         ("PYTHONUNBUFFERED", "1"),
         ("SKILL_DIR", SKILL_FOLDER),
@@ -383,10 +395,16 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
     if imports_from_root(skill) {
         env.insert("PYTHONPATH".to_owned(), SKILL_FOLDER.to_owned());
     }
+    let mut path = GUEST_PATH.to_owned();
     if let Some((_, venv)) = options.python_environment() {
-        env.insert("PATH".to_owned(), format!("{venv}/bin:{GUEST_PATH}"));
+        path = format!("{venv}/bin:{path}");
         env.insert("VIRTUAL_ENV".to_owned(), venv);
     }
+    if options.node_folder().is_some() {
+        // Last, so that no package can put itself before a program of the system.
+        path = format!("{path}:{NODE_MODULES}/.bin");
+    }
+    env.insert("PATH".to_owned(), path);
     for name in &policy.env.pass {
         if let Some(value) = options.host_env.get(name) {
             env.insert(name.clone(), value.clone());

@@ -13,6 +13,9 @@ use crate::skill::{FileEntry, Skill};
 /// How much of a file is read to tell what it is.
 pub(crate) const HEAD_BYTES: u64 = 512;
 
+/// What every Linux program begins with.
+pub(crate) const ELF_MAGIC: [u8; 4] = *b"\x7fELF";
+
 /// Folders that hold no scripts to run, whatever their files are.
 const NOT_SCRIPTS: [&str; 4] = ["tests", "evals", "assets", "node_modules"];
 
@@ -139,7 +142,7 @@ pub fn read(skill: &Skill, entry: &FileEntry) -> Option<Script> {
     let shebang = shebang_of(&head);
     let interpreter = match &shebang {
         Some(words) => from_shebang(words)?,
-        None if head.starts_with(b"\x7fELF") => Interpreter::Elf,
+        None if head.starts_with(&ELF_MAGIC) => Interpreter::Elf,
         None => match entry.extension() {
             Some(extension) => from_extension(extension)?,
             // What a shell does with an executable file that says nothing of itself.

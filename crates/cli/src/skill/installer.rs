@@ -13,7 +13,7 @@ use sandbox_spec::{
 use skills::deps::{Need, Needs};
 use skills::install::{
     DEFAULT_INDEX_PROBE, ENVIRONMENT_FOLDER, Installer, NODE_FOLDER, PYTHON_FOLDER, Requirements,
-    Source, explain, failed_script,
+    Source, explain, failed_script, packages_with_scripts,
 };
 use skills::printable;
 
@@ -95,21 +95,32 @@ impl Installation<'_> {
     /// may work all the same, so this is told and goes on.
     fn node_scripts(&self, source: &Source) -> Result<(), Failure> {
         let list = self.folder.join(NODE_FOLDER).join("node_modules/.package-lock.json");
-        let has_scripts = std::fs::read_to_string(list)
-            .map_or(true, |text| text.contains("\"hasInstallScript\""));
-        if !has_scripts {
+        let list = std::fs::read_to_string(list).ok();
+        let packages = list.and_then(|list| packages_with_scripts(&list));
+        if packages.as_ref().is_some_and(Vec::is_empty) {
             return Ok(());
         }
-        let command = self.requirements.npm_scripts_command();
-        if let Err(failed) = self.run_step(Installer::Npm, command, source)? {
-            eprint!("{}", last_lines(&failed.text));
-            let package = printable(failed_script(&failed.text).unwrap_or("a package"));
-            eprintln!(
-                "warning: the install script of {package} failed; it is installed without\nhint: \
-                 a script that fetches more than packages needs --registry-host HOST"
-            );
+        let Err(first) = self.node_script(&[], source)? else { return Ok(()) };
+        let Some(packages) = packages.filter(|packages| packages.len() > 1) else {
+            tell_failed_script(&first);
+            return Ok(());
+        };
+        // npm ended with the first that failed, and those after it shall not go without.
+        for package in &packages {
+            if let Err(failed) = self.node_script(&[package], source)? {
+                tell_failed_script(&failed);
+            }
         }
         Ok(())
+    }
+
+    fn node_script(
+        &self,
+        packages: &[&str],
+        source: &Source,
+    ) -> Result<Result<String, FailedStep>, Failure> {
+        let command = self.requirements.npm_scripts_command(packages);
+        self.run_step(Installer::Npm, command, source)
     }
 
     fn make_folder(&self, name: &str) -> Result<(), Failure> {
@@ -241,6 +252,16 @@ impl FailedStep {
         let trouble = explain(self.installer, &self.text, &reached(source));
         Failure::new(trouble.what).hint(trouble.hint).code(Failure::CANNOT_START)
     }
+}
+
+/// Tells that what a package brings to be run failed, and what it said.
+fn tell_failed_script(failed: &FailedStep) {
+    eprint!("{}", last_lines(&failed.text));
+    let package = printable(failed_script(&failed.text).unwrap_or("a package"));
+    eprintln!(
+        "warning: the install script of {package} failed; it is installed without\nhint: a script \
+         that fetches more than packages needs --registry-host HOST"
+    );
 }
 
 fn network(hosts: &BTreeSet<String>) -> Result<NetworkPolicy, Failure> {

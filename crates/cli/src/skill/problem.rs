@@ -110,6 +110,9 @@ pub fn of_planning(path: &Path, error: &PlanError) -> Failure {
         PlanError::NotAScript(_) => failure
             .hint("`belljar skill show` lists the scripts; a `#!` line makes a file one")
             .code(NOT_EXECUTABLE),
+        PlanError::NotExecutable { host, .. } => failure
+            .hint(format!("`chmod +x {}` makes it one that can be run", host.display()))
+            .code(NOT_EXECUTABLE),
         PlanError::BadPolicy(findings) => {
             let report = skills::Report::new(findings.clone());
             eprint!("{}", report.to_text());

@@ -13,7 +13,7 @@ use skills::cases::{
     Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
 };
 use skills::policy::{self, Policy, learn};
-use skills::{GUEST_PATH, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE};
+use skills::{GUEST_PATH, PlannedMount, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE};
 
 use super::registry::interpreter_version;
 
@@ -23,11 +23,13 @@ use crate::signals::{ENDING, Signals};
 pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
     let mut spec = plan.to_spec().map_err(|error| RunnerError::Sandbox(error.into()))?;
     let path = plan.env.get("PATH").map_or(GUEST_PATH, String::as_str);
+    let folders: Vec<String> = path.split(':').map(|folder| host_path(plan, folder)).collect();
+    let path = folders.join(":");
     let mut tried = Vec::new();
     for argv in std::iter::once(&plan.argv).chain(&plan.alternatives) {
         let Some(program) = argv.first() else { continue };
         let is_for_types = argv.get(1).is_some_and(|option| option == STRIP_TYPES);
-        if is_there(program, path) && !(is_for_types && is_old_node()) {
+        if is_there(plan, program, &path) && !(is_for_types && is_old_node()) {
             spec.program = argv.iter().map(Into::into).collect();
             return Ok(spec);
         }
@@ -43,10 +45,21 @@ pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
     Err(RunnerError::NoInterpreter(tried))
 }
 
-/// Whether the host's system folders, which the sandbox shows, have a program. A program of the
-/// skill itself is left to the sandbox.
-fn is_there(program: &str, path: &str) -> bool {
-    Path::new(program).starts_with(SKILL_FOLDER) || find_program(program, path).is_some()
+/// Whether the folders that the sandbox shows have a program. A program of the skill itself is left
+/// to the sandbox.
+fn is_there(plan: &RunPlan, program: &str, path: &str) -> bool {
+    let is_path = program.contains('/');
+    let on_host = if is_path { host_path(plan, program) } else { program.to_owned() };
+    Path::new(program).starts_with(SKILL_FOLDER) || find_program(&on_host, path).is_some()
+}
+
+/// Where the host has what the guest sees at a path: the last mount above it, else the same place.
+fn host_path(plan: &RunPlan, guest: &str) -> String {
+    let by_mount = |mount: &PlannedMount| {
+        let rest = Path::new(guest).strip_prefix(&mount.target).ok()?;
+        Some(mount.source.as_ref()?.join(rest).to_string_lossy().into_owned())
+    };
+    plan.mounts.iter().rev().find_map(by_mount).unwrap_or_else(|| guest.to_owned())
 }
 
 /// Whether the host's Node cannot run TypeScript.

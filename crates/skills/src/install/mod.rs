@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-pub use npm::npm_source;
+pub use npm::{npm_source, packages_with_scripts};
 pub use pip::{DEFAULT_INDEX_PROBE, pip_source};
 pub use source::Source;
 pub use trouble::{Installer, Trouble, explain, failed_script};
@@ -160,8 +160,19 @@ impl Requirements {
 
     /// Runs what the packages of Node bring to be run when they are installed. Some packages do not
     /// work without. It is a step of its own, so that they run without the keys to the registry.
-    pub fn npm_scripts_command(&self) -> Vec<String> {
-        words(&["npm", "rebuild", "--foreground-scripts", "--no-update-notifier"])
+    /// Without packages it runs those of all, and ends with the first that fails.
+    pub fn npm_scripts_command(&self, packages: &[&str]) -> Vec<String> {
+        let mut command = words(&[
+            "npm",
+            "rebuild",
+            "--foreground-scripts",
+            "--no-update-notifier",
+            // Some versions of npm run only what a list of theirs names. The sandbox holds all.
+            "--dangerously-allow-all-scripts=true",
+            "--",
+        ]);
+        command.extend(packages.iter().map(|name| (*name).to_owned()));
+        command
     }
 }
 

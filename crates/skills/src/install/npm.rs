@@ -1,6 +1,6 @@
 //! Where npm takes packages from, out of its own configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -50,6 +50,20 @@ pub fn npm_source(config: &str, files: &str, host_env: &BTreeMap<String, String>
     }
     source.env.extend(keys(files, &source, host_env));
     source
+}
+
+/// The packages that bring something to be run when they are installed, by the list that npm
+/// leaves in `node_modules`, or nothing if that list says nothing.
+pub fn packages_with_scripts(list: &str) -> Option<Vec<String>> {
+    let list: Value = serde_json::from_str(list).ok()?;
+    let with_scripts = list.get("packages")?.as_object()?.iter().filter_map(|(path, package)| {
+        let has_scripts = package.get("hasInstallScript").and_then(Value::as_bool);
+        let (_, name) = path.rsplit_once("node_modules/")?;
+        has_scripts.unwrap_or(false).then(|| name.to_owned())
+    });
+    // One name may be there in several versions; npm takes all of a name.
+    let names: BTreeSet<String> = with_scripts.collect();
+    Some(names.into_iter().collect())
 }
 
 /// Lines such as `//HOST/:_authToken=KEY` for the hosts that are reached anyway.

@@ -9,6 +9,19 @@ fn requirements(file: &str, text: &str) -> Result<Requirements, RequirementError
 }
 
 #[test]
+fn packages_with_scripts_are_found_wherever_they_lie() {
+    let list = r#"{"packages": {
+        "node_modules/a": {"version": "1.0.0"},
+        "node_modules/b": {"hasInstallScript": true},
+        "node_modules/a/node_modules/@s/c": {"hasInstallScript": true},
+        "node_modules/a/node_modules/b": {"hasInstallScript": true}
+    }}"#;
+    assert_eq!(packages_with_scripts(list), Some(vec!["@s/c".to_owned(), "b".to_owned()]));
+    assert_eq!(packages_with_scripts("{}"), None);
+    assert_eq!(packages_with_scripts("no list"), None);
+}
+
+#[test]
 fn what_can_be_done_without_is_not_installed() {
     let text = "import yaml\nimport uno\ntry:\n    import lxml\nexcept ImportError:\n    pass\n";
     let found = requirements("scripts/a.py", text).unwrap();

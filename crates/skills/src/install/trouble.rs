@@ -118,11 +118,12 @@ pub fn failed_script(output: &str) -> Option<&str> {
 
 /// The package that the registry does not have.
 fn missing_package(output: &str) -> Option<&str> {
-    const BEFORE: [&str; 4] = [
+    const BEFORE: [&str; 5] = [
         "No matching distribution found for ",
         "satisfies the requirement ",
         "No matching version found for ",
         "404  '",
+        "The requested resource '",
     ];
     BEFORE.iter().find_map(|before| {
         let (_, rest) = output.split_once(before)?;

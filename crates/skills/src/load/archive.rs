@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::{OpenOptionsExt as _, symlink};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 use zip::ZipArchive;
@@ -16,6 +16,7 @@ use zip::result::ZipError;
 use super::names::{clean, link_finding, link_leaves};
 use super::{Limits, LoadError, RATIO_FREE_BYTES, Staged, folder, zip_names};
 use crate::finding::{Finding, Place};
+use crate::script::ELF_MAGIC;
 
 /// The longest link target in bytes.
 const MAX_TARGET_BYTES: u64 = 1024;
@@ -316,6 +317,11 @@ fn write_all(
             .map_err(|cause| LoadError::Read { path: file.path.clone().into(), cause })?;
         total = total.saturating_add(written);
         judge_size(&file.path, written, packed, total, limits)?;
+        if !file.is_executable && is_program(&target) {
+            // Many archives lose the bit, and a program is no use without.
+            let executable = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&target, executable).map_err(LoadError::Unpack)?;
+        }
     }
     for (path, target) in &plan.links {
         let link = root.join(path);
@@ -325,6 +331,13 @@ fn write_all(
         symlink(target, link).map_err(LoadError::Unpack)?;
     }
     Ok(())
+}
+
+/// Whether a file is a Linux program.
+fn is_program(path: &Path) -> bool {
+    let mut start = [0; ELF_MAGIC.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == ELF_MAGIC
 }
 
 /// Finds the top folder and lists what was unpacked.

@@ -37,6 +37,14 @@ fn loads_a_folder() {
 }
 
 #[test]
+fn a_program_in_an_archive_can_be_run_though_it_lost_its_bit() {
+    let files = [Put::File("a/SKILL.md", MANIFEST), Put::File("a/scripts/go", b"\x7fELF...")];
+    let skill = load_bytes(&archive(&files)).unwrap();
+    assert!(skill.find_file("scripts/go").unwrap().is_executable);
+    assert!(!skill.find_file("SKILL.md").unwrap().is_executable);
+}
+
+#[test]
 fn loads_the_folder_of_a_manifest() {
     let made = SkillBuilder::new("a");
     assert_eq!(load(&made.path().join("SKILL.md"), &Limits::default()).unwrap().name(), "a");

@@ -52,6 +52,24 @@ fn a_script_is_found_by_path_name_or_stem() {
 }
 
 #[test]
+fn a_program_that_nobody_may_execute_is_told_apart() {
+    let made = SkillBuilder::new("a").file("scripts/go", "\u{7f}ELF...");
+    let Err(PlanError::NotExecutable { host, .. }) = planned(&made.load(), None) else { panic!() };
+    assert!(host.ends_with("scripts/go"));
+    let skill = SkillBuilder::new("a").program("scripts/go", "\u{7f}ELF...").load();
+    assert_eq!(planned(&skill, None).unwrap().argv, ["/skill/scripts/go", "x y"]);
+}
+
+#[test]
+fn programs_of_packages_come_after_those_of_the_system() {
+    let skill = SkillBuilder::new("a").file("scripts/go.ts", "").load();
+    let mut options = RunOptions::new(WorkFolder::Empty);
+    options.node_modules = Some("/host/node_modules".into());
+    let plan = plan_run(&skill, None, &[], &options).unwrap();
+    assert_eq!(plan.env["PATH"], format!("{GUEST_PATH}:/node_modules/.bin"));
+}
+
+#[test]
 fn the_shebang_is_kept_with_a_way_out() {
     let skill = SkillBuilder::new("a").program("scripts/go", "#!/opt/odd/bin/bash -e\n").load();
     let plan = planned(&skill, None).unwrap();
