@@ -6,10 +6,10 @@ mod place;
 mod processes;
 
 use std::fs;
-use std::io::Read;
-use std::process::Child;
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
 
-use place::{Place, names};
+use place::{Finished, Place, names};
 use processes::start_until_ready;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -89,4 +89,40 @@ fn what_a_run_wrote_outlives_its_kernel() {
     assert!(words.contains(&format!("skill apply {}", kept[0].display())), "{words}");
     assert_eq!(fs::read(kept[0].join("files/made.txt")).unwrap(), b"made\n");
     assert!(names(&place.path("tmp")).is_empty());
+}
+
+#[test]
+fn what_the_user_changed_meanwhile_is_not_replaced() {
+    let place = Place::with_script("#!/bin/sh\necho theirs > old.txt\necho 1 > new.txt\n");
+    place.file("work/old.txt", "old\n");
+    assert_eq!(place.run(&[]).code, Some(0));
+    let kept = place.kept()[0].clone();
+    let kept = kept.to_str().unwrap();
+    place.file("work/old.txt", "mine\n");
+    let done = place.output(&["apply", kept]);
+    done.is_failure(1, "old.txt was changed since the run began", "--overwrite");
+    assert_eq!(place.work_file("old.txt"), "mine\n");
+    assert_eq!(names(&place.path("work")), ["old.txt"], "half of it was written");
+    assert_eq!(place.output(&["apply", "--overwrite", kept]).code, Some(0));
+    assert_eq!(place.work_file("old.txt"), "theirs\n");
+    assert_eq!(place.work_file("new.txt"), "1\n");
+    assert!(place.kept().is_empty());
+}
+
+#[test]
+fn what_changes_while_the_skill_runs_is_not_replaced() {
+    let place = Place::with_script(
+        "#!/bin/sh\nread old < old.txt\necho theirs > old.txt\necho ready\nread go\n",
+    );
+    place.file("work/old.txt", "old\n");
+    let mut command = place.skill(&["run", "--apply", "../probe"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; "ready\n".len()]).unwrap();
+    place.file("work/old.txt", "mine\n");
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let done = Finished::of(&child.wait_with_output().unwrap());
+    done.is_failure(1, "old.txt was changed since the run began", "--overwrite");
+    assert_eq!(place.work_file("old.txt"), "mine\n");
+    assert_eq!(place.kept().len(), 1);
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::aside::Aside;
+use super::aside::{Aside, Newer};
 use super::listing::in_words;
 use crate::failure::Failure;
 use crate::output;
@@ -19,8 +19,11 @@ pub struct Options {
     /// Only show the changes
     #[arg(long)]
     dry_run: bool,
+    /// Replace also what was changed since the run began
+    #[arg(long)]
+    overwrite: bool,
     /// Throw the changes away
-    #[arg(long, conflicts_with = "dry_run", requires = "kept")]
+    #[arg(long, conflicts_with_all = ["dry_run", "overwrite"], requires = "kept")]
     discard: bool,
 }
 
@@ -35,7 +38,8 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let changes = aside.changes()?;
     output::print(&in_words(&changes))?;
     if !options.dry_run {
-        aside.write_back(&changes)?;
+        let newer = if options.overwrite { Newer::Replace } else { Newer::Keep };
+        aside.write_back(&changes, newer)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,12 +9,13 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use skills::printable;
 
-use super::changes::{self, Change};
+use super::changes::{self, Change, Now};
 use super::listing::{counted, shown_path};
 use super::write_back::write_back;
 use crate::failure::Failure;
@@ -195,9 +196,33 @@ impl Aside {
         })
     }
 
+    /// Refuses to replace what somebody else changed since the run began: the skill has not seen it,
+    /// and whoever agrees to what the skill wrote need not know of it.
+    fn refuse_newer(&mut self, folder: &Path, changes: &[Change]) -> Result<(), Failure> {
+        let Ok(began) = std::fs::metadata(self.path.join(ORIGIN)) else { return Ok(()) };
+        let began = (began.mtime(), began.mtime_nsec());
+        let is_newer = |change: &&Change| {
+            let there = std::fs::symlink_metadata(folder.join(&change.path));
+            let changed = |it: std::fs::Metadata| (it.ctime(), it.ctime_nsec());
+            change.now != Now::Folder && there.is_ok_and(|there| changed(there) > began)
+        };
+        let newer: Vec<&Change> = changes.iter().filter(is_newer).collect();
+        if newer.is_empty() {
+            return Ok(());
+        }
+        self.keep();
+        self.set_told();
+        for change in &newer {
+            eprintln!("error: {} was changed since the run began", shown_path(&change.path));
+        }
+        let path = self.path.display();
+        Err(Failure::new(format!("nothing was written to {}", folder.display()))
+            .hint(format!("`belljar skill apply --overwrite {path}` replaces what is newer")))
+    }
+
     /// Writes the changes to the folder that they belong to. If something could not be written
     /// everything is kept aside as well.
-    pub fn write_back(mut self, changes: &[Change]) -> Result<(), Failure> {
+    pub fn write_back(mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
         let Some(folder) = self.origin.folder.clone() else {
             self.keep();
             return Err(Failure::new(
@@ -205,6 +230,9 @@ impl Aside {
             )
             .hint(format!("copy what you need from {}", self.files().display())));
         };
+        if newer == Newer::Keep {
+            self.refuse_newer(&folder, changes)?;
+        }
         let failed = write_back(&self.files(), &folder, changes).map_err(|error| {
             self.keep();
             Failure::new(format!("cannot write to {}: {error}", folder.display()))
@@ -220,6 +248,15 @@ impl Aside {
         Err(Failure::new(format!("{} of {} changes were not written", failed.len(), changes.len()))
             .hint(format!("everything is kept in {}", self.path.display())))
     }
+}
+
+/// What becomes of files that somebody else changed since the run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newer {
+    /// They stay, and nothing is written.
+    Keep,
+    /// They are replaced.
+    Replace,
 }
 
 const FILES: &str = "files";

@@ -9,7 +9,7 @@ use sandbox_spec::{Recording, SandboxSpec};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
-use super::aside::{Aside, Origin};
+use super::aside::{Aside, Newer, Origin};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
 use super::listing::{counted, in_words};
@@ -184,7 +184,7 @@ impl Work {
             (Decision::Keep, _) | (Decision::Ask, None) => false,
         };
         if is_applied {
-            aside.write_back(changes)?;
+            aside.write_back(changes, Newer::Keep)?;
             return Ok(Fate::Applied);
         }
         let kept = aside.path().to_path_buf();
