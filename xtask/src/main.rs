@@ -61,7 +61,7 @@ enum Command {
     Programs(programs::Options),
     /// Make the picture of a terminal in the README anew
     Picture(picture::Options),
-    /// Run the cases of the example skills inside, and install a package for one
+    /// Run the cases of the example skills inside, install a package for one, open a report
     Skills(skills::Options),
     /// Run a short round of stress-ng inside
     Stress,

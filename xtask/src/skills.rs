@@ -1,9 +1,10 @@
 //! `cargo xtask skills`: the cases of every example skill, inside, and again under the policy that
-//! was learned from them; and packages that are installed for a skill.
+//! was learned from them; packages that are installed for a skill; and the page of a report.
 
 mod node_packages;
+mod report_page;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -43,9 +44,13 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let n_failed = failed.len();
     println!("skills: {} passed, {n_failed} failed", skills.len() - n_failed);
-    if let Err(error) = node_packages::run(&belljar) {
-        println!("error: {error:#}");
-        failed.push("packages of Node".to_owned());
+    let others: [(&str, fn(&Path) -> Result<()>); 2] =
+        [("packages of Node", node_packages::run), ("the page of a report", report_page::run)];
+    for (name, test) in others {
+        if let Err(error) = test(&belljar) {
+            println!("error: {error:#}");
+            failed.push(name.to_owned());
+        }
     }
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }

@@ -6,23 +6,42 @@ use sandbox_spec::{ConnectionRecord, Reason};
 /// The most destinations that are named.
 const MAX_NAMED: usize = 8;
 
-/// Says what was blocked, if anything was. `flag` is the option that allows a destination.
-///
-/// Where nobody has asked for a network, a program that went well has done without one, and there
-/// is nothing to say.
-pub fn tell(records: &[ConnectionRecord], end: &End, flag: &str) {
+/// Who ran, which decides what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// A program that the user chose. Where nobody has asked for a network, one that went well has
+    /// done without, and there is nothing to say.
+    Program,
+    /// A skill of somebody else's. That it tried to reach somebody is worth knowing.
+    Skill,
+}
+
+impl Ran {
+    /// The option that allows a destination.
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Program => "--allow",
+            Self::Skill => "--allow-net",
+        }
+    }
+}
+
+/// Says what was blocked, if anything was.
+pub fn tell(records: &[ConnectionRecord], end: &End, ran: Ran) {
     let went_well = *end == End::Exited { code: 0 };
-    let words = words(records, went_well, flag);
+    let words = words(records, went_well, ran);
     if !words.is_empty() {
         eprint!("{words}");
     }
 }
 
-fn words(records: &[ConnectionRecord], went_well: bool, flag: &str) -> String {
+fn words(records: &[ConnectionRecord], went_well: bool, ran: Ran) -> String {
+    let flag = ran.flag();
+    let kind = if went_well { "note" } else { "error" };
     let mut blocked: Vec<String> = Vec::new();
     let mut rules: Vec<String> = Vec::new();
     for record in records.iter().filter(|record| record.is_blocked()) {
-        if record.reason == Reason::Offline && went_well {
+        if record.reason == Reason::Offline && went_well && ran == Ran::Program {
             continue;
         }
         let about = match (&record.reason, record.address) {
@@ -44,10 +63,10 @@ fn words(records: &[ConnectionRecord], went_well: bool, flag: &str) -> String {
     }
     let mut words = String::new();
     for what in blocked.iter().take(MAX_NAMED) {
-        words.push_str(&format!("error: blocked {what}\n"));
+        words.push_str(&format!("{kind}: blocked {what}\n"));
     }
     if let Some(n @ 1..) = blocked.len().checked_sub(MAX_NAMED) {
-        words.push_str(&format!("error: blocked {n} more destinations\n"));
+        words.push_str(&format!("{kind}: blocked {n} more destinations\n"));
     }
     if !rules.is_empty() {
         let flags: Vec<String> =
@@ -84,20 +103,20 @@ mod tests {
             record(None, Some("1.2.3.4:80"), Reason::NoRule),
         ];
         assert_eq!(
-            words(&records, false, "--allow"),
+            words(&records, false, Ran::Program),
             "error: blocked a.org (DNS: no rule allows it)\n\
              error: blocked 1.2.3.4:80 (TCP: no rule allows it)\n\
              hint: let it out with --allow a.org --allow 1.2.3.4:80\n"
         );
         let private = [record(Some("a.org"), Some("10.0.0.1:80"), Reason::PrivateAddress)];
         assert_eq!(
-            words(&private, false, "--allow"),
+            words(&private, false, Ran::Program),
             "error: blocked a.org:80 is 10.0.0.1 (TCP: a private address that no rule names)\n\
              hint: let it out with --allow 10.0.0.1:80\n"
         );
         let denied = [record(Some("a.org"), None, Reason::DeniedBy("a.org".parse().unwrap()))];
         assert_eq!(
-            words(&denied, false, "--allow"),
+            words(&denied, false, Ran::Program),
             "error: blocked a.org (DNS: denied by a.org)\n"
         );
     }
@@ -105,8 +124,13 @@ mod tests {
     #[test]
     fn is_quiet_when_nothing_was_missed() {
         let offline = [record(Some("a.org"), None, Reason::Offline)];
-        assert_eq!(words(&offline, true, "--allow"), "");
-        assert!(words(&offline, false, "--allow").contains("--allow a.org"));
-        assert_eq!(words(&[], false, "--allow"), "");
+        assert_eq!(words(&offline, true, Ran::Program), "");
+        assert!(words(&offline, false, Ran::Program).contains("--allow a.org"));
+        assert_eq!(words(&[], false, Ran::Program), "");
+        assert_eq!(
+            words(&offline, true, Ran::Skill),
+            "note: blocked a.org (DNS: nothing may leave this sandbox)\n\
+             hint: let it out with --allow-net a.org\n"
+        );
     }
 }

@@ -8,7 +8,7 @@ use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec};
 use serde_json::json;
 
 use crate::backends;
-use crate::blocked;
+use crate::blocked::{self, Ran};
 use crate::failure::Failure;
 use crate::raw_terminal::RawTerminal;
 use crate::report::{ReportTarget, RunReport};
@@ -97,7 +97,7 @@ fn start_and_wait(
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
     // The terminal is what it was before anything is said about the end.
     drop(raw);
-    blocked::tell(sandbox.connections(), &report.end, "--allow");
+    blocked::tell(sandbox.connections(), &report.end, Ran::Program);
     Ok(with_connections(report, &*sandbox))
 }
 
@@ -131,7 +131,7 @@ pub fn run_to_end(
     let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
     let report = with_connections(report, &*sandbox);
     signals.forget();
-    blocked::tell(sandbox.connections(), &report.end, "--allow-net");
+    blocked::tell(sandbox.connections(), &report.end, Ran::Skill);
     Ok(report)
 }
 
