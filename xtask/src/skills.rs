@@ -20,6 +20,9 @@ pub struct Options {
     belljar: Option<PathBuf>,
 }
 
+/// A test with the program `belljar`.
+type Test = fn(&Path) -> Result<()>;
+
 /// Runs every skill's cases, one skill after the other.
 pub fn run(options: &Options) -> Result<()> {
     let belljar = match &options.belljar {
@@ -44,7 +47,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let n_failed = failed.len();
     println!("skills: {} passed, {n_failed} failed", skills.len() - n_failed);
-    let others: [(&str, fn(&Path) -> Result<()>); 2] =
+    let others: [(&str, Test); 2] =
         [("packages of Node", node_packages::run), ("the page of a report", report_page::run)];
     for (name, test) in others {
         if let Err(error) = test(&belljar) {

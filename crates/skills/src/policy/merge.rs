@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use sandbox_spec::ByteSize;
 use serde::Serialize;
 
 use super::{Access, Mount, Network, Policy, ResourceLimits};
@@ -185,39 +186,59 @@ impl Merge {
     fn limits(&mut self, own: ResourceLimits, skill: &ResourceLimits) -> ResourceLimits {
         let usual = default_limits();
         let wish = ResourceLimits {
-            memory_bytes: self.limit(
+            memory_bytes: self.size(
                 "memory",
                 own.memory_bytes,
                 skill.memory_bytes,
                 usual.memory_bytes,
             ),
-            timeout: self.limit("time", own.timeout, skill.timeout, usual.timeout),
-            processes: self.limit("processes", own.processes, skill.processes, usual.processes),
-            output_bytes: self.limit(
+            timeout: self.limit("time", own.timeout, skill.timeout, usual.timeout, |time| {
+                format!("{time:?}")
+            }),
+            processes: self.limit(
+                "processes",
+                own.processes,
+                skill.processes,
+                usual.processes,
+                |n| n.to_string(),
+            ),
+            output_bytes: self.size(
                 "output",
                 own.output_bytes,
                 skill.output_bytes,
                 usual.output_bytes,
             ),
-            disk_bytes: self.limit("disk", own.disk_bytes, skill.disk_bytes, usual.disk_bytes),
+            disk_bytes: self.size("disk", own.disk_bytes, skill.disk_bytes, usual.disk_bytes),
         };
         over(&over(&own, &wish), &usual)
     }
 
     /// A wish for less than the default is granted at once: it takes nothing from the user.
-    fn limit<T: PartialOrd + Copy + std::fmt::Debug>(
+    fn limit<T: PartialOrd + Copy>(
         &mut self,
         name: &str,
         own: Option<T>,
         wish: Option<T>,
         usual: Option<T>,
+        words: impl Fn(T) -> String,
     ) -> Option<T> {
         if own.is_some() {
             return None;
         }
         let wish = wish?;
         let is_modest = usual.is_some_and(|usual| wish <= usual);
-        (is_modest || self.ask("limit", format!("use more {name}: {wish:?}"))).then_some(wish)
+        (is_modest || self.ask("limit", format!("use more {name}: {}", words(wish))))
+            .then_some(wish)
+    }
+
+    fn size(
+        &mut self,
+        name: &str,
+        own: Option<u64>,
+        wish: Option<u64>,
+        usual: Option<u64>,
+    ) -> Option<u64> {
+        self.limit(name, own, wish, usual, |bytes| ByteSize(bytes).to_string())
     }
 }
 
