@@ -1,5 +1,6 @@
 //! The host's side of one guest thread.
 
+mod lending;
 mod memory;
 mod neighbours;
 mod tracing;
@@ -10,15 +11,16 @@ use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use channel_abi::layout::{MAX_THREADS, SHIM_BASE, SHIM_END};
+use channel_abi::layout::{MAX_HANDED, MAX_THREADS, SHIM_BASE, SHIM_END};
 use channel_abi::request::{self, action};
-use channel_abi::{Slot, ids, lent, resume, state, usage, watch};
+use channel_abi::{Slot, ids, resume, state, usage, watch};
 use host_sys::{HostStatus, OuterPid, errno_of};
+use kernel_core::io::Sink;
 use kernel_core::memory::UserMemory;
 use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
 use kernel_files::lending::{Lender, Loan};
-use kernel_tasks::machine::{Ids, Image, Start, UserRegisters};
+use kernel_tasks::machine::{Ids, Image, Start, Told, UserRegisters};
 use kernel_tasks::process::{CpuTimes, Usage};
 use kernel_tasks::{HostFile, Machine, Thread};
 use linux_abi::files::OpenFlags;
@@ -385,26 +387,27 @@ impl Machine for GuestMachine {
     }
 
     fn lend(&self, fd: u32, loan: &Loan, access: OpenFlags) -> SysResult<bool> {
-        let space = &self.place.space;
-        let device = |kind: u32| {
-            let reads = if access.can_read() { lent::READS } else { 0 };
-            let writes = if access.can_write() { lent::WRITES } else { 0 };
-            space.lend(fd, kind | reads | writes).map(|_| false).ok_or(Errno::EBADF)
-        };
-        let host = match loan {
-            Loan::Null => return device(lent::NULL),
-            Loan::Zero => return device(lent::ZERO),
-            Loan::File(host) => host,
-        };
-        let word = space.lend(fd, lent::FILE).ok_or(Errno::EBADF)?;
-        let message = space.next_message();
-        let what = lent::MESSAGE | u64::from(word) << lent::MESSAGE_SHIFT | u64::from(fd);
-        if let Err(errno) = space.host.send([message, what], &[host.as_fd()]) {
-            space.take_back(fd);
-            return Err(errno_of(errno));
-        }
-        self.set_action(action::LEND, [0, message]);
-        Ok(true)
+        self.lend_now(fd, loan, access)
+    }
+
+    fn allow_later_close(&self) -> bool {
+        self.allow_later()
+    }
+
+    fn forbid_later_close(&self) {
+        self.place.space.forbid_later_close();
+    }
+
+    fn most_handed(&self) -> usize {
+        MAX_HANDED
+    }
+
+    fn hand(&self, stat: &[u8], length: usize, fill: &mut dyn FnMut(&mut dyn Sink) -> bool) {
+        self.hand_now(stat, length, fill);
+    }
+
+    fn take_told(&self, is_request: bool) -> Told {
+        self.told(is_request)
     }
 
     fn stop_lending(&self) {

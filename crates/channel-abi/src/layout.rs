@@ -38,6 +38,12 @@ pub const DATA_SIZE: usize = 64 << 10;
 pub const STATE_OFFSET: usize = 32 << 10;
 /// The largest such state.
 pub const MAX_STATE: usize = 8 << 10;
+/// Where in the data area a file is handed over: first its `struct stat`.
+pub const HANDED_OFFSET: usize = 16 << 10;
+/// Where its content is.
+pub const HANDED_CONTENT: usize = HANDED_OFFSET + 256;
+/// The longest content that is handed over.
+pub const MAX_HANDED: usize = DATA_SIZE - HANDED_CONTENT;
 /// A slot.
 pub const SLOT_SIZE: usize = SLOT_HEADER + DATA_SIZE;
 /// A channel. Sparse: memory that is not touched is not there.

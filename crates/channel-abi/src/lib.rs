@@ -41,10 +41,13 @@ pub struct Slot {
     /// One of [`state`].
     pub state: AtomicU32,
     /// The number of the system call, or one of [`request`].
-    pub number: AtomicU32,
+    pub number: AtomicU16,
+    /// A descriptor that the guest has closed and not told the kernel of, plus one: see
+    /// [`request::action::LATER`]. Whoever takes it out closes it.
+    pub closing: AtomicU16,
     /// Request: the six arguments. Reply: see [`request::reply`].
     pub args: [AtomicU64; 6],
-    /// Request: bit n is set if the memory of argument n is staged.
+    /// Request: bit n is set if the memory of argument n is staged; [`MOVED`] is one more bit.
     pub staged: AtomicU8,
     /// Reply: not zero if this thread shall wake another one; see [`Bell::words`].
     pub wake: AtomicU8,
@@ -70,6 +73,8 @@ pub struct Slot {
     pub pending: AtomicU64,
     /// Signals whose action is the default one, without flags or mask.
     pub plain_actions: AtomicU64,
+    /// Changes when what was allowed with [`request::action::LATER`] is so no more.
+    pub allowance: AtomicU32,
 
     // Line 2: written by the guest, read by the kernel.
     /// The guest's signal mask.
@@ -83,6 +88,10 @@ pub struct Slot {
     pub stack_pointer: AtomicU64,
     /// How a thread that was stopped goes on: see [`resume`].
     pub resume: AtomicU32,
+    /// The descriptor of the file that is [handed over](request::action::HAND), plus one.
+    pub handed: AtomicU32,
+    /// How far the guest has read it.
+    pub position: AtomicU64,
     /// How large the image of the extended processor state is that a traced thread leaves in the
     /// data area at [`layout::STATE_OFFSET`].
     pub state_size: AtomicU32,
@@ -90,6 +99,9 @@ pub struct Slot {
     /// see [`register`]. The kernel may change them; the thread goes on with what is here then.
     pub registers: [AtomicU64; register::COUNT],
 }
+
+/// A bit of [`Slot::staged`]: the kernel is to take in [`Slot::position`].
+pub const MOVED: u8 = 0x80;
 
 /// Bits of [`Slot::watch`].
 pub mod watch {

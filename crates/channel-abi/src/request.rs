@@ -74,6 +74,14 @@ pub mod action {
     /// word, the second its value, and bits 8 to 15 are the protection that the memory has. Then
     /// the thread says [`POKED`](super::POKED).
     pub const POKE: u64 = 9;
+    /// A file was opened that nobody but this process minds being open: it may be closed by way of
+    /// [`Slot::closing`](crate::Slot::closing), which is told with the next request, for as long as
+    /// [`Slot::allowance`](crate::Slot::allowance) is what it is now.
+    pub const LATER: u64 = 10;
+    /// The same, and the file is small and does not change: what `fstat` says of it is in the data
+    /// area at [`HANDED_OFFSET`](crate::layout::HANDED_OFFSET) and its content behind it, until the
+    /// next request. The length of the content is above bit 8.
+    pub const HAND: u64 = 11;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

@@ -8,7 +8,7 @@ use channel_abi::layout::{
 };
 use channel_abi::request::reply;
 use channel_abi::staging::{Entry, MAX_PATH, MAX_PIECE, kind, next, out_length};
-use channel_abi::{ChannelHeader, Slot, state};
+use channel_abi::{ChannelHeader, MOVED, Slot, state};
 use rustix::io::Errno;
 
 use crate::shared::{ProtocolValue, SharedMemory};
@@ -20,6 +20,8 @@ pub struct Request {
     pub number: u32,
     /// Its arguments.
     pub args: [u64; 6],
+    /// The guest has something to tell besides: see [`Channel::moved`], [`Channel::take_closed`].
+    pub has_told: bool,
     staged: u8,
     path_lengths: [u16; 2],
 }
@@ -143,12 +145,33 @@ impl Channel {
             *to = from.load(Relaxed);
         }
         let [first, second] = &slot.path_lengths;
+        let staged = slot.staged.load(Relaxed);
         Some(Request {
-            number: slot.number.load(Relaxed),
+            number: slot.number.load(Relaxed).into(),
             args,
-            staged: slot.staged.load(Relaxed),
+            has_told: staged & MOVED != 0 || slot.closing.load(Relaxed) != 0,
+            staged: staged & !MOVED,
             path_lengths: [first.load(Relaxed), second.load(Relaxed)],
         })
+    }
+
+    /// The file that was handed over and how far the guest has read it, once more if it has not made
+    /// a request since.
+    pub fn moved(&self, index: usize, is_request: bool) -> Option<(u32, u64)> {
+        let slot = self.slot(index);
+        let handed = if !is_request {
+            slot.handed.load(Relaxed)
+        } else if slot.staged.load(Relaxed) & MOVED != 0 {
+            slot.handed.swap(0, Relaxed)
+        } else {
+            0
+        };
+        Some((handed.checked_sub(1)?, slot.position.load(Relaxed)))
+    }
+
+    /// The descriptor that the guest has closed without a request. Said once.
+    pub fn take_closed(&self, index: usize) -> Option<u16> {
+        self.slot(index).closing.swap(0, SeqCst).checked_sub(1)
     }
 
     /// Tells a guest that its call has to wait, so that it sleeps instead of spinning.
@@ -238,5 +261,7 @@ impl Channel {
         slot.signal_mask.store(0, SeqCst);
         slot.host_tid.store(0, SeqCst);
         slot.in_futex.store(0, SeqCst);
+        slot.closing.store(0, SeqCst);
+        slot.handed.store(0, SeqCst);
     }
 }

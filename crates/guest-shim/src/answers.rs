@@ -194,6 +194,9 @@ pub fn call(thread: &Tcb, registers: &Registers, number: u64, shape: &Shape) -> 
 fn known(thread: &Tcb, question: &Question, to: u64) -> Option<i64> {
     let kept = question.place(thread)?;
     let facts = facts();
+    if u64::from(thread.slot().closing.load(Relaxed)) == question.directory + 1 {
+        return None; // closed, which the kernel is not told of yet
+    }
     if kept.names.get() != facts.names.load(Acquire)
         || question.needs_descriptor() && kept.descriptors.get() != facts.descriptors.load(Acquire)
     {

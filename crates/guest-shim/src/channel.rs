@@ -10,6 +10,7 @@ use channel_abi::layout::{
 use channel_abi::request::{action, reply};
 use channel_abi::{Bell, ChannelHeader, Slot, sleep, state};
 
+use crate::handed;
 use crate::host::{self, futex, nr};
 use crate::thread::Tcb;
 use crate::usermem::address_of;
@@ -37,8 +38,12 @@ pub fn request(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
 /// Like [`request`], with what has been staged.
 #[inline(always)]
 pub fn request_staged(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
+    if thread.handed.get() != 0 {
+        handed::end(thread);
+    }
     let slot = thread.slot();
-    slot.number.store(number, Relaxed);
+    // No call and no private request has a number that does not fit.
+    slot.number.store(number as u16, Relaxed);
     for (to, from) in slot.args.iter().zip(args) {
         to.store(from, Relaxed);
     }

@@ -13,8 +13,8 @@ use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
 use crate::{
-    actions, answers, frame, futex, inbox, lent, locks, mask, memory, robust, spawn, staging,
-    usage, watched,
+    actions, answers, frame, futex, handed, inbox, lent, locks, mask, memory, robust, spawn,
+    staging, usage, watched,
 };
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
@@ -155,20 +155,30 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
             usage::tell(thread);
             forward(thread, registers, number)
         }
-        nr::READ | nr::WRITE | nr::PREAD64 | nr::LSEEK => match lent::call(thread, number, r) {
-            Some(result) => Ok(result),
-            None => forward(thread, registers, number),
-        },
+        nr::READ | nr::WRITE | nr::PREAD64 | nr::LSEEK => {
+            let result = handed::call(thread, number, r).or_else(|| lent::call(thread, number, r));
+            result.map_or_else(|| forward(thread, registers, number), Ok)
+        }
+        nr::CLOSE if handed::close_later(thread, r.rdi) => Ok(0),
         nr::CLOSE | nr::DUP2 | nr::DUP3 | nr::CLOSE_RANGE => {
             let closed = closed_descriptors(number, r);
+            handed::forget(thread, &closed);
             let result = forward(thread, registers, number);
             lent::give_back(closed);
             result
         }
-        _ => match answers::shape(number) {
-            Some(shape) => answers::call(thread, r, number, &shape),
-            None => forward(thread, registers, number),
-        },
+        _ => {
+            if let Some(result) = handed::ask(thread, number, r) {
+                return Ok(result);
+            }
+            match answers::shape(number) {
+                Some(shape) => answers::call(thread, r, number, &shape),
+                None => {
+                    handed::note_locks(number, r);
+                    forward(thread, registers, number)
+                }
+            }
+        }
     }
 }
 
@@ -221,6 +231,10 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
                 // Another thread has closed it meanwhile: the kernel tells what there is now.
                 None => forward(thread, registers, number),
             }
+        }
+        action::LATER | action::HAND => {
+            handed::begin(thread, result, word);
+            Ok(result)
         }
         _ => Ok(result),
     }

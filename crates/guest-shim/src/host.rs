@@ -28,6 +28,7 @@ pub mod nr {
     pub const RT_SIGACTION: u64 = 13;
     pub const RT_SIGPROCMASK: u64 = 14;
     pub const RT_SIGRETURN: u64 = 15;
+    pub const IOCTL: u64 = 16;
     pub const PREAD64: u64 = 17;
     pub const ACCESS: u64 = 21;
     pub const SCHED_YIELD: u64 = 24;
@@ -45,6 +46,8 @@ pub mod nr {
     pub const EXECVE: u64 = 59;
     pub const EXIT: u64 = 60;
     pub const SHMDT: u64 = 67;
+    pub const FCNTL: u64 = 72;
+    pub const FLOCK: u64 = 73;
     pub const READLINK: u64 = 89;
     pub const GETRUSAGE: u64 = 98;
     pub const TIMES: u64 = 100;
@@ -89,6 +92,7 @@ pub mod errno {
     pub const ENOMEM: i64 = -12;
     pub const EFAULT: i64 = -14;
     pub const EINVAL: i64 = -22;
+    pub const ENOTTY: i64 = -25;
     pub const EDEADLK: i64 = -35;
     pub const ENOSYS: i64 = -38;
 }

@@ -29,6 +29,7 @@ mod dispatch;
 mod entry;
 mod frame;
 mod futex;
+mod handed;
 mod host;
 mod inbox;
 mod lent;

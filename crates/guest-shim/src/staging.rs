@@ -91,6 +91,10 @@ pub fn stage(thread: &Tcb, entry: &Entry, args: &[u64; 6]) -> Staged {
                 if copies_in && usermem::copy(to, address, n).is_err() {
                     continue;
                 }
+                // What is read into a bad buffer must not be lost: the kernel writes it itself.
+                if part.kind == kind::OUT_BY && !usermem::can_write(address, n) {
+                    continue;
+                }
                 n
             }
         };

@@ -66,6 +66,14 @@ pub struct Tcb {
     pub fault: Cell<Option<[u64; 6]>>,
     /// The memory for kept answers is this thread's.
     pub has_kept: Cell<bool>,
+    /// The descriptor of the file that the kernel handed over with its last reply, plus one.
+    pub handed: Cell<u32>,
+    /// The length of its content.
+    pub handed_length: Cell<u64>,
+    /// Descriptors that may be closed later, a bit each.
+    pub later: Cell<u64>,
+    /// What the slot's allowance was when the kernel said so.
+    pub allowance: Cell<u32>,
     /// Set while this thread plays a `vfork` child.
     pub vfork: Cell<Option<VforkParent>>,
     /// The number of the call that the thread is in, or all ones, as a tracer sees it.
@@ -148,6 +156,10 @@ impl Tcb {
         self.vfork.set(None);
         self.fault.set(None);
         self.has_kept.set(false);
+        self.handed.set(0);
+        self.handed_length.set(0);
+        self.later.set(0);
+        self.allowance.set(0);
         self.original.set(u64::MAX);
         self.step.set(Step::Off);
         self.is_main.set(false);

@@ -161,6 +161,20 @@ pub fn compare_exchange(address: u64, expected: u32, new: u32) -> Result<bool, i
     }
 }
 
+/// Whether memory can be written. What it holds stays as it is, whoever else writes to it.
+pub fn can_write(address: u64, n: usize) -> bool {
+    const PAGE: u64 = 4096;
+    let Some(end) = address.checked_add(n as u64) else { return false };
+    let mut at = address & !3;
+    while at < end {
+        if compare_exchange(at, 0, 0).is_err() {
+            return false;
+        }
+        at = (at & !(PAGE - 1)) + PAGE;
+    }
+    true
+}
+
 /// Loads extended processor state. A forged image faults and is refused.
 pub fn restore_extended_state(image: u64, mask: u64) -> Result<(), i64> {
     // SAFETY: the shim itself uses no extended state; what is loaded is the guest's own.

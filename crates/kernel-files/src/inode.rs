@@ -154,6 +154,12 @@ pub trait Inode: Any {
         false
     }
 
+    /// Whether neither content nor attributes of this file ever change, unless
+    /// [everything is taken back](crate::lending::take_all_back) first.
+    fn is_frozen(&self) -> bool {
+        false
+    }
+
     /// The access time shall be brought up to date, if this file system keeps it.
     fn touch_accessed(&self) {}
 }

@@ -44,7 +44,13 @@ thread_local! {
 
 /// Remembers one who lends from now on, until [`take_all_back`].
 pub fn remember(lender: Weak<dyn Lender>) {
-    LENDERS.with_borrow_mut(|lenders| lenders.push(lender));
+    LENDERS.with_borrow_mut(|lenders| {
+        if lenders.len() == lenders.capacity() {
+            // Those that are over need no room.
+            lenders.retain(|lender| lender.strong_count() > 0);
+        }
+        lenders.push(lender);
+    });
 }
 
 /// Takes everything back from everybody. Costs as much as was lent since the last time.

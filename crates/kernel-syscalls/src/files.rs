@@ -9,6 +9,7 @@ mod dup;
 mod fcntl;
 mod flock;
 mod getdents;
+mod hand;
 mod handle;
 mod inotify;
 mod ioctl;

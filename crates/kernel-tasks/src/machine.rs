@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use kernel_core::io::Sink;
 use kernel_core::memory::UserMemory;
 use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
@@ -10,10 +11,19 @@ use kernel_files::lending::{Lender, Loan};
 pub use kernel_loader::{Image, Segment};
 use linux_abi::files::OpenFlags;
 use linux_abi::signals::SigSet;
-use linux_abi::{Errno, SysResult};
+use linux_abi::{Errno, Fd, SysResult};
 
 use crate::Thread;
 use crate::process::Usage;
+
+/// What a guest has done by itself since its last request. Claims, as all that guests say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// It has read this descriptor up to this position.
+    pub moved: Option<(Fd, u64)>,
+    /// It has closed this one.
+    pub closed: Option<Fd>,
+}
 
 /// What the kernel can do to the host thread behind a guest thread. Implemented by
 /// `backend-kernel`; tests implement it with plain memory.
@@ -171,6 +181,33 @@ pub trait Machine {
     fn lend(&self, fd: u32, loan: &Loan, access: OpenFlags) -> SysResult<bool> {
         let _ = (fd, loan, access);
         Err(Errno::ENOSYS)
+    }
+
+    /// Lets the guest process close the file that the call under way has opened without saying so
+    /// before its next call. Returns whether it can.
+    fn allow_later_close(&self) -> bool {
+        false
+    }
+
+    /// Nothing that was allowed so is allowed any more.
+    fn forbid_later_close(&self) {}
+
+    /// The longest content that can be [handed over](Self::hand).
+    fn most_handed(&self) -> usize {
+        0
+    }
+
+    /// Gives the guest process all that it may want to know of the file that the call under way
+    /// has opened: what `fstat` says, and `length` bytes of content, which `fill` puts into a sink.
+    fn hand(&self, stat: &[u8], length: usize, fill: &mut dyn FnMut(&mut dyn Sink) -> bool) {
+        let _ = (stat, length, fill);
+    }
+
+    /// What the guest process has done by itself and not yet told. `is_request`: it has just sent a
+    /// request.
+    fn take_told(&self, is_request: bool) -> Told {
+        let _ = is_request;
+        Told::default()
     }
 
     /// The threads of the guest process begin to differ in what their descriptors mean.

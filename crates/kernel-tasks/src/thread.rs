@@ -27,6 +27,7 @@ mod attributes;
 mod clone;
 mod exec;
 mod exit;
+mod told;
 
 pub use attributes::{Attributes, CpuSet, MemoryPolicy, Scheduling};
 pub use clone::CloneRequest;

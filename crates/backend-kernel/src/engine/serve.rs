@@ -37,6 +37,9 @@ impl Engine {
             return true;
         }
         facts::begin_call();
+        if request.has_told && self.tracer.is_none() {
+            thread.hear(true);
+        }
         seat.is_busy.set(true);
         seat.using_file.set(None);
         seat.was_woken.set(false);

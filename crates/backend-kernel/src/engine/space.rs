@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use channel_abi::layout::{FILE_CACHE, SLEEP_WORDS};
+use channel_abi::layout::{FILE_CACHE, MAX_LENT, SLEEP_WORDS};
 use channel_abi::lent;
 use guest_process::channel::Piece;
 use guest_process::{Channel, HostProcess, Reply};
@@ -57,6 +57,8 @@ pub struct Lending {
     is_remembered: Cell<bool>,
     /// The number of the last loan.
     number: Cell<u32>,
+    /// Descriptors for which something is lent, or was: a bit each.
+    lent: [Cell<u64>; MAX_LENT / 64],
 }
 
 /// A thread's seat in a space.
@@ -170,12 +172,27 @@ impl Space {
         let number = self.lending.number.get().wrapping_add(1);
         self.lending.number.set(number);
         let value = what | number << lent::NUMBER_SHIFT;
+        self.remember_lending();
+        if let Some(bits) = self.lending.lent.get(fd as usize / 64) {
+            bits.set(bits.get() | 1 << (fd % 64));
+        }
+        word.store(value, SeqCst);
+        Some(value)
+    }
+
+    /// Something is lent or allowed: has it taken back when that is needed.
+    pub fn remember_lending(self: &Rc<Self>) {
         if !self.lending.is_remembered.replace(true) {
             let lender: Rc<dyn Lender> = Rc::<Self>::clone(self);
             lending::remember(Rc::downgrade(&lender));
         }
-        word.store(value, SeqCst);
-        Some(value)
+    }
+
+    /// No file may be closed without a request, unless it is allowed anew.
+    pub fn forbid_later_close(&self) {
+        for index in 0..self.seats.borrow().len() {
+            self.channel.slot(index).allowance.fetch_add(1, SeqCst);
+        }
     }
 
     /// Lends nothing any more.
@@ -265,8 +282,13 @@ impl Lender for Space {
 
     fn take_all_back(&self) {
         self.lending.is_remembered.set(false);
-        for word in &self.channel.header().lent {
-            word.store(0, SeqCst);
+        self.forbid_later_close();
+        for (group, bits) in (0..).zip(&self.lending.lent) {
+            let mut bits = bits.take();
+            while bits != 0 {
+                self.take_back(group * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Files of the host.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
@@ -47,6 +47,8 @@ pub struct HostInode {
     /// Its data was in the host's memory when it was first read.
     pub(super) is_warm: Cell<bool>,
     pub(super) map_ids: Cell<u64>,
+    /// Where a link of an immutable folder leads.
+    target: OnceCell<Vec<u8>>,
     /// What the host said last, and when.
     seen: Cell<Option<(Metadata, Moment)>>,
     /// What it takes of the folder's budget.
@@ -87,6 +89,7 @@ impl HostInode {
             for_writing: RefCell::default(),
             is_warm: Cell::new(false),
             map_ids: Cell::new(0),
+            target: OnceCell::new(),
             seen: Cell::new(Some((metadata, Moment::now()))),
             charged: Cell::new(shared.budget.as_ref().map_or(0, |it| it.cost(id_of(stat), stat))),
             is_gone: Cell::new(false),
@@ -452,6 +455,10 @@ impl Inode for HostInode {
         self.shared.is_immutable()
     }
 
+    fn is_frozen(&self) -> bool {
+        self.shared.is_immutable()
+    }
+
     fn attachments(&self) -> &Attachments {
         &self.attachments
     }
@@ -472,10 +479,17 @@ impl Inode for HostInode {
         if self.kind != FileKind::Symlink {
             return Err(Errno::EINVAL);
         }
+        if let Some(target) = self.target.get() {
+            return Ok(target.clone());
+        }
         let place = self.place().ok_or(Errno::EINVAL)?;
         let parent = place.parent.directory_handle()?;
         let target = rustix::fs::readlinkat(&*parent, &*place.name, Vec::new());
-        Ok(target.map_err(errno_of)?.into_bytes())
+        let target = target.map_err(errno_of)?.into_bytes();
+        if self.shared.is_immutable() {
+            return Ok(self.target.get_or_init(|| target).clone());
+        }
+        Ok(target)
     }
 }
 

@@ -160,6 +160,11 @@ impl Inode for OverlayInode {
         self.upper.borrow().as_ref().is_none_or(is_steady) && self.lowers.iter().all(is_steady)
     }
 
+    fn is_frozen(&self) -> bool {
+        // A copy is made before anything changes, and takes everything back.
+        self.upper.borrow().is_none() && self.lowers.first().is_some_and(|lower| lower.is_frozen())
+    }
+
     fn attachments(&self) -> &Attachments {
         &self.attachments
     }

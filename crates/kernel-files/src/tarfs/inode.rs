@@ -194,6 +194,10 @@ impl Inode for TarInode {
         true // nothing here ever changes
     }
 
+    fn is_frozen(&self) -> bool {
+        true
+    }
+
     fn attachments(&self) -> &Attachments {
         &self.attachments
     }

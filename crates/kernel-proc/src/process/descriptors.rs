@@ -58,6 +58,7 @@ impl Names for Descriptors {
     ) -> SysResult<()> {
         // A process that has ended has none.
         let Ok(thread) = self.context.subject.thread() else { return Ok(()) };
+        thread.process().settle();
         let files = thread.files();
         let numbers: Vec<Fd> = files.borrow().numbers().collect();
         let kind = if self.is_info { FileKind::Regular } else { FileKind::Symlink };
@@ -85,6 +86,7 @@ struct Descriptor {
 impl Descriptor {
     fn file(&self) -> SysResult<Rc<OpenFile>> {
         let thread = self.context.subject.thread().map_err(|_| Errno::ENOENT)?;
+        thread.process().settle();
         thread.file(self.fd).map_err(|_| Errno::ENOENT)
     }
 }

@@ -11,11 +11,7 @@ const CLOSE_RANGE_CLOEXEC: u32 = 4;
 
 /// Frees a descriptor. Whatever the result, it is free afterwards.
 pub(crate) fn close(thread: &Rc<Thread>, fd: Fd) -> SysResult<()> {
-    let table = thread.files();
-    // The table must not be borrowed when the file is dropped: that may wake others.
-    let file = table.borrow_mut().remove(fd)?;
-    let id = table.borrow().id();
-    descriptors::close(&file, id)
+    thread.close_file(fd)
 }
 
 /// Closes, or marks, all descriptors from `first` to `last`.

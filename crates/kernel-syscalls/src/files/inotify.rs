@@ -5,6 +5,7 @@ use std::rc::Rc;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_files::FileKind;
 use kernel_files::inotify::Inotify;
+use kernel_files::notify;
 use kernel_files::permission::{Want, check};
 use kernel_files::walk::LastLink;
 use kernel_tasks::Thread;
@@ -60,6 +61,10 @@ pub(crate) fn inotify_add_watch(
         return Err(Errno::ENOTDIR);
     }
     check(&**inode, &thread.credentials(), Want::READ)?;
+    if !notify::is_watched() {
+        // Closes that came before are not told.
+        thread.kernel().settle();
+    }
     inotify.add(inode, mask)
 }
 

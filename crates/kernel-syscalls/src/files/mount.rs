@@ -290,6 +290,7 @@ pub(crate) fn umount2(thread: &Rc<Thread>, target: UserPtr<CString>, flags: u32)
     if mount.place().is_none() {
         return Err(Errno::EBUSY);
     }
+    thread.kernel().settle();
     unmount(&mount, is_lazy, 1)?;
     // This function has one handle.
     let is_last = Rc::strong_count(&mount) == 1 && Rc::strong_count(&mount.root) == 1;

@@ -17,6 +17,7 @@ use linux_abi::files::{OpenFlags, OpenHow as GuestHow, ResolveFlags, mode};
 use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
 
 use super::caller::{Caller, HERE, read_growing, read_path};
+use super::hand::hand_over;
 
 /// The bits that mean "without a name"; the other bits of `O_TMPFILE` are `O_DIRECTORY`.
 const TMPFILE_ONLY: u32 = 0o20_000_000;
@@ -121,7 +122,9 @@ async fn open_with(
     {
         notify::at(location, Event::Open);
     }
-    Ok(thread.add_file(file, how.flags.contains(OpenFlags::CLOEXEC))?)
+    let fd = thread.add_file(Rc::clone(&file), how.flags.contains(OpenFlags::CLOEXEC))?;
+    hand_over(&thread, &file);
+    Ok(fd)
 }
 
 /// Flags that make no sense together.

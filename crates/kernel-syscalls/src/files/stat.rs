@@ -32,8 +32,13 @@ pub(crate) fn lstat(
 
 /// Says what is open.
 pub(crate) fn fstat(thread: &Rc<Thread>, fd: Fd, buffer: UserPtr<Stat>) -> SysResult<()> {
-    let metadata = as_seen_by(thread, metadata_of_open(&*thread.file(fd)?)?);
-    buffer.write(&thread.memory(), &to_stat(&metadata))
+    let stat = stat_of_open(thread, &*thread.file(fd)?)?;
+    buffer.write(&thread.memory(), &stat)
+}
+
+/// What `fstat` says of an open file.
+pub(super) fn stat_of_open(thread: &Thread, file: &OpenFile) -> SysResult<Stat> {
+    Ok(to_stat(&as_seen_by(thread, metadata_of_open(file)?)))
 }
 
 /// Says what a path relative to a directory leads to.

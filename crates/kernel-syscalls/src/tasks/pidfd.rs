@@ -110,6 +110,7 @@ pub(crate) fn pidfd_getfd(thread: &Rc<Thread>, pidfd: Fd, target: Fd, flags: u32
     if !is_self && !thread.may_inspect(&other) {
         return Err(Errno::EPERM);
     }
+    process.settle();
     let file = other.file(target)?;
     thread.add_file(file, true)
 }

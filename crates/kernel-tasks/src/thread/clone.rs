@@ -129,6 +129,7 @@ impl Thread {
         };
         machine.set_signal_mask(self.machine().signal_mask());
         let files = if flags.contains(CloneFlags::FILES) {
+            self.machine().forbid_later_close();
             self.files()
         } else {
             if matches!(kind, Kind::Thread | Kind::Beside) {

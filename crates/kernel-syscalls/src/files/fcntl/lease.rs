@@ -36,6 +36,7 @@ pub(super) fn set(
         Ok(lock::UNLOCK) => None,
         _ => return Err(Errno::EINVAL),
     };
+    thread.kernel().settle();
     let metadata = file.metadata()?;
     let credentials = thread.credentials();
     if metadata.uid != credentials.fsuid && !credentials.has(cap::LEASE) {

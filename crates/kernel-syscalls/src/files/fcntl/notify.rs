@@ -25,6 +25,7 @@ pub(super) fn watch(
         file.attachments().remove::<Dnotify>();
         return Ok(0);
     }
+    thread.kernel().settle();
     let inode = file.location().ok_or(Errno::ENOTDIR)?.inode()?;
     if inode.kind() != FileKind::Directory {
         return Err(Errno::ENOTDIR);

@@ -1,0 +1,187 @@
+//! Small files that the kernel hands over when they are opened, and closes that it is told of later.
+//!
+//! Most files that are opened are small, are read once from start to end, and closed. A file that
+//! does not change comes with the reply of the call that opened it: what `fstat` says of it, and
+//! its content. The shim answers from there until its next request, which tells the kernel how far
+//! the file was read. A close that nobody else minds is told with the next request, too.
+//!
+//! The kernel allows both with its reply, and takes it back by changing a word in the slot.
+
+use core::ops::Range;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use channel_abi::MOVED;
+use channel_abi::layout::{HANDED_CONTENT, HANDED_OFFSET, MAX_HANDED};
+use channel_abi::request::action;
+
+use crate::entry::Registers;
+use crate::host::{errno, nr};
+use crate::memory::check_range;
+use crate::process::IS_THREADED;
+use crate::thread::Tcb;
+use crate::usermem;
+
+/// The size of `struct stat`.
+const STAT_SIZE: usize = 144;
+
+/// Not zero once this process has asked for locks or leases, which end when a file is closed.
+static HAS_LOCKS: AtomicU32 = AtomicU32::new(0);
+
+/// The kernel has opened a file, which may be closed later, and perhaps handed it over.
+pub fn begin(thread: &Tcb, fd: i64, word: u64) {
+    if IS_THREADED.load(Relaxed) != 0 || thread.is_vfork_child() || !(0..64).contains(&fd) {
+        return;
+    }
+    let slot = thread.slot();
+    let allowance = slot.allowance.load(SeqCst);
+    if thread.allowance.replace(allowance) != allowance {
+        thread.later.set(0);
+    }
+    thread.later.set(thread.later.get() | 1 << fd);
+    let length = word >> action::INDEX_SHIFT;
+    if word & 0xff == action::HAND && length <= MAX_HANDED as u64 {
+        thread.handed.set(fd as u32 + 1);
+        thread.handed_length.set(length);
+        slot.position.store(0, Relaxed);
+        slot.handed.store(fd as u32 + 1, Relaxed);
+    }
+}
+
+/// Descriptors are closed, or become something else.
+pub fn forget(thread: &Tcb, fds: &Range<usize>) {
+    for fd in fds.start..fds.end.min(64) {
+        thread.later.set(thread.later.get() & !(1 << fd));
+    }
+}
+
+/// A request is about to be made: tells how far the file was read. What it asks may change that,
+/// and its reply takes the place of what was handed over.
+#[cold]
+pub fn end(thread: &Tcb) {
+    thread.handed.set(0);
+    let slot = thread.slot();
+    if slot.position.load(Relaxed) == 0 {
+        slot.handed.store(0, Relaxed);
+    } else {
+        slot.staged.store(slot.staged.load(Relaxed) | MOVED, Relaxed);
+    }
+}
+
+/// Whether what was handed over for this descriptor still holds.
+#[inline(always)]
+fn is_here(thread: &Tcb, fd: u64) -> bool {
+    let handed = thread.handed.get();
+    handed != 0 && handed == (fd as u32).wrapping_add(1) && is_allowed(thread)
+}
+
+/// Whether the kernel has taken nothing back.
+fn is_allowed(thread: &Tcb) -> bool {
+    thread.slot().allowance.load(SeqCst) == thread.allowance.get()
+}
+
+/// `read`, `pread64` or `lseek` of the file that was handed over.
+#[inline(always)]
+pub fn call(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
+    if !is_here(thread, r.rdi) {
+        return None;
+    }
+    let position = &thread.slot().position;
+    match number {
+        nr::READ => {
+            let at = position.load(Relaxed);
+            let n = copy(thread, r, at)?;
+            position.store(at + n, Relaxed);
+            Some(n.cast_signed())
+        }
+        nr::PREAD64 if r.r10.cast_signed() >= 0 => copy(thread, r, r.r10).map(u64::cast_signed),
+        nr::LSEEK => seek(thread, r.rsi.cast_signed(), r.rdx),
+        _ => None,
+    }
+}
+
+fn copy(thread: &Tcb, r: &Registers, at: u64) -> Option<u64> {
+    let (to, count) = (r.rsi, r.rdx);
+    // What Linux says of strange buffers is for the kernel to say.
+    if count == 0 || to.checked_add(count)? > 1 << 47 || check_range(to, count).is_err() {
+        return None;
+    }
+    let n = thread.handed_length.get().saturating_sub(at).min(count);
+    let from = thread.data() + HANDED_CONTENT as u64 + at.min(MAX_HANDED as u64);
+    usermem::copy(to, from, n as usize).ok()?;
+    Some(n)
+}
+
+fn seek(thread: &Tcb, offset: i64, whence: u64) -> Option<i64> {
+    let position = &thread.slot().position;
+    let start = match whence as u32 {
+        0 => 0,
+        1 => position.load(Relaxed).cast_signed(),
+        2 => thread.handed_length.get().cast_signed(),
+        _ => return None,
+    };
+    let to = start.checked_add(offset)?;
+    // Nothing more than to the end: so that the position can be told as it is.
+    if to < 0 || to.cast_unsigned() > thread.handed_length.get() {
+        return None;
+    }
+    // Back at the start is as if nothing had been read.
+    position.store(to.cast_unsigned(), Relaxed);
+    Some(to)
+}
+
+/// Other questions about the file that was handed over.
+#[inline(always)]
+pub fn ask(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
+    const AT_EMPTY_PATH: u64 = 0x1000;
+    const TCGETS: u64 = 0x5401;
+    if !is_here(thread, r.rdi) {
+        return None;
+    }
+    match number {
+        nr::FSTAT => put_stat(thread, r.rsi),
+        nr::NEWFSTATAT if r.r10 == AT_EMPTY_PATH && usermem::get(r.rsi, 0u8) == Ok(0) => {
+            put_stat(thread, r.rdx)
+        }
+        nr::IOCTL if r.rsi as u32 == TCGETS as u32 => Some(errno::ENOTTY),
+        _ => None,
+    }
+}
+
+fn put_stat(thread: &Tcb, to: u64) -> Option<i64> {
+    check_range(to, STAT_SIZE as u64).ok()?;
+    usermem::copy(to, thread.data() + HANDED_OFFSET as u64, STAT_SIZE).ok()?;
+    Some(0)
+}
+
+/// Closes a descriptor without telling the kernel yet, if it allows that.
+pub fn close_later(thread: &Tcb, fd: u64) -> bool {
+    let fd = fd as u32;
+    if fd >= 64 || thread.later.get() >> fd & 1 == 0 {
+        return false;
+    }
+    let slot = thread.slot();
+    if IS_THREADED.load(Relaxed) | HAS_LOCKS.load(Relaxed) != 0
+        || thread.is_vfork_child()
+        || slot.closing.load(Relaxed) != 0
+    {
+        return false;
+    }
+    thread.later.set(thread.later.get() & !(1 << fd));
+    if thread.handed.get() == fd + 1 {
+        thread.handed.set(0);
+        slot.handed.store(0, Relaxed);
+    }
+    let told = fd as u16 + 1;
+    slot.closing.store(told, SeqCst);
+    // The kernel changes the word before it looks for what was closed: one of us sees the other.
+    is_allowed(thread) || slot.closing.swap(0, SeqCst) != told
+}
+
+/// Calls by which a process gets what it loses when it closes a file.
+pub fn note_locks(number: u64, r: &Registers) {
+    const SETS_LOCKS: [u64; 6] = [6, 7, 37, 38, 1024, 1026];
+    if number == nr::FLOCK || number == nr::FCNTL && SETS_LOCKS.contains(&(r.rsi & 0xffff_ffff)) {
+        HAS_LOCKS.store(1, Relaxed);
+    }
+}
