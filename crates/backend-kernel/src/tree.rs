@@ -15,6 +15,7 @@ use kernel_files::walk::{LastLink, lookup};
 use kernel_files::{Access, FdTable, FsContext, Mount, OpenFile};
 use kernel_proc::{Sources, SystemFacts, cgroup_fs, proc_fs, sys_fs};
 use kernel_tasks::Kernel;
+use kernel_tasks::cgroup::CgroupDeviceGate;
 use kernel_terminals::Terminal;
 use kernel_terminals::host::HostInput;
 use linux_abi::files::{MountFlags, OpenFlags};
@@ -29,6 +30,7 @@ use crate::control::{Purpose, Refusal};
 pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<SandboxTree, Refusal> {
     let special = SpecialFiles::new();
     kernel.terminals.register(&special);
+    special.set_gate(Rc::new(CgroupDeviceGate));
     let facts = Rc::new(SystemFacts::new(kernel.memory_limit()));
     let sources = Sources { kernel: Rc::clone(kernel), facts };
     let hooks = Hooks {

@@ -37,6 +37,7 @@ pub mod cap {
     pub const LEASE: u32 = 28;
     pub const SETFCAP: u32 = 31;
     pub const WAKE_ALARM: u32 = 35;
+    pub const BPF: u32 = 39;
     /// The highest capability that Linux knows today (`CAP_CHECKPOINT_RESTORE`).
     pub const LAST: u32 = 40;
 }

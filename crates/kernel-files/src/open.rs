@@ -246,6 +246,7 @@ fn check_open(
         location.check_writable()?;
     }
     permission::check(&**inode, access.credentials, want)?;
+    access.fs.special().check_use(access.caller, &**inode, want)?;
     if flags.contains(OpenFlags::NOATIME) && !is_owner(inode.ownership()?, access.credentials) {
         return Err(Errno::EPERM);
     }

@@ -15,6 +15,7 @@ use kernel_files::special::SpecialFiles;
 use kernel_proc::{Sources, SystemFacts, proc_fs, sys_fs};
 use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers};
+use kernel_tasks::cgroup::CgroupDeviceGate;
 use kernel_tasks::testing::FakeMachine;
 use kernel_tasks::{Kernel, KernelOptions, Thread, signals};
 use linux_abi::tasks::{Rlimit, rlimit};
@@ -49,6 +50,7 @@ impl World {
         let kernel = Kernel::new(options, events).map_err(failed)?;
         let special = SpecialFiles::new();
         kernel.terminals.register(&special);
+        special.set_gate(Rc::new(CgroupDeviceGate));
         let facts = Rc::new(SystemFacts::new(kernel.memory_limit()));
         let sources = Sources { kernel: Rc::clone(&kernel), facts };
         let hooks = Hooks {

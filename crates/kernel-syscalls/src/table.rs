@@ -395,7 +395,7 @@ syscalls! {
     getrandom                [318] (out_by("buf", 1), size("buflen"), hex("flags")) Full(system::getrandom);
     memfd_create             [319] (path("name"), hex("flags")) Partial(files::memfd_create, "no huge pages");
     kexec_file_load          [320] (fd("kernel_fd"), fd("initrd_fd"), size("cmdline_len"), address("cmdline"), hex("flags")) Refused(EPERM, "this kernel is not replaced from inside");
-    bpf                      [321] (int("cmd"), address("attr"), size("size")) Refused(EPERM, "no programs run in this kernel; as Linux with unprivileged_bpf_disabled");
+    bpf                      [321] (int("cmd"), address("attr"), size("size")) Partial(tasks::bpf, "programs that judge the use of devices for control groups (load, attach, detach, query); no maps, no calls, no loops; other kinds are EINVAL");
     execveat                 [322] (dirfd("dirfd"), path("pathname"), address("argv"), address("envp"), hex("flags")) Partial(wait tasks::execveat, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
     userfaultfd              [323] () Refused(EPERM, "a way to stop the host's memory management half-way");
     membarrier               [324] (int("cmd"), hex("flags"), int("cpu_id")) Shim("done by the host under the filter");
@@ -410,7 +410,7 @@ syscalls! {
     io_pgetevents            [333] (hex("ctx_id"), int("min_nr"), int("nr"), address("events"), in_("timeout", 16), in_("usig", 16)) Full(wait events::io_pgetevents);
     rseq                     [334] (address("area"), size("len"), hex("flags"), hex("sig")) Refused(ENOSYS, "glibc does without; the host cannot be told about guest memory it does not own");
     uretprobe                [335] () Refused(ENOSYS, "probes are the host's");
-    pidfd_send_signal        [424] (fd("pidfd"), signal("sig"), in_("info", 128), hex("flags")) Partial(tasks::pidfd_send_signal, "the flags that widen or narrow the target are refused (EINVAL)");
+    pidfd_send_signal        [424] (fd("pidfd"), signal("sig"), in_("info", 128), hex("flags")) Partial(tasks::pidfd_send_signal, "PIDFD_SIGNAL_PROCESS_GROUP is refused (EINVAL)");
     io_uring_setup           [425] () Refused(ENOSYS, "a second way to make every call; programs fall back");
     io_uring_enter           [426] () Refused(ENOSYS, "a second way to make every call; programs fall back");
     io_uring_register        [427] () Refused(ENOSYS, "a second way to make every call; programs fall back");
@@ -420,7 +420,7 @@ syscalls! {
     fsconfig                 [431] (fd("fs_fd"), int("cmd"), path("key"), address("value"), int("aux")) Partial(files::fsconfig, "options are words and strings; changing a mounted file system changes nothing");
     fsmount                  [432] (fd("fs_fd"), hex("flags"), hex("attr_flags")) Full(files::fsmount);
     fspick                   [433] () Missing;
-    pidfd_open               [434] (int("pid"), hex("flags")) Partial(tasks::pidfd_open, "PIDFD_THREAD is refused (EINVAL)");
+    pidfd_open               [434] (int("pid"), hex("flags")) Full(tasks::pidfd_open);
     clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");
     close_range              [436] (fd("first"), fd("last"), hex("flags")) Full(files::close_range);
     openat2                  [437] (dirfd("dirfd"), path("pathname"), in_by("how", 3), size("size")) Full(wait files::openat2);

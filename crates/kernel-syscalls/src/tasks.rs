@@ -1,5 +1,6 @@
 //! Processes and threads: one file per call or small family.
 
+mod bpf;
 mod capabilities;
 mod clone;
 mod exec;
@@ -20,6 +21,7 @@ mod seccomp;
 mod usage;
 mod wait;
 
+pub(crate) use bpf::bpf;
 pub(crate) use capabilities::{capget, capset};
 pub(crate) use clone::{clone, clone3, fork, vfork};
 pub(crate) use exec::{execve, execveat};

@@ -13,9 +13,11 @@ use linux_abi::{Errno, Pid, SysResult};
 
 use crate::Process;
 
+mod devices;
 mod membership;
 mod pids;
 
+pub use devices::{CgroupDeviceGate, DevicePrograms};
 pub use pids::Pids;
 
 /// How many groups a sandbox may have at a time.
@@ -123,6 +125,8 @@ pub struct Cgroup {
     past_times: Cell<(u64, u64)>,
     /// Counts threads.
     pub pids: Pids,
+    /// Programs that judge which devices its processes use.
+    pub devices: DevicePrograms,
     /// Who may write `cgroup.procs`.
     pub procs_access: Cell<Ownership>,
     observer: RefCell<Option<Weak<dyn Observer>>>,
@@ -156,6 +160,7 @@ impl Cgroup {
             wants_frozen: Cell::new(false),
             past_times: Cell::default(),
             pids: Pids::default(),
+            devices: DevicePrograms::default(),
             procs_access: Cell::new(Ownership { mode: PROCS_MODE, uid, gid }),
             observer: RefCell::default(),
             changes: Default::default(),
@@ -320,6 +325,7 @@ impl Cgroup {
             return Err(Errno::EBUSY);
         }
         group.is_removed.set(true);
+        group.devices.clear();
         self.children.borrow_mut().remove(name);
         // Its past is part of the past of what it was in.
         let (user, system) = group.past_times.get();

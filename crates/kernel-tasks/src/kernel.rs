@@ -17,6 +17,7 @@ use linux_abi::sockets::Ucred;
 use linux_abi::tasks::ExitStatus;
 use linux_abi::{Errno, SysResult};
 
+use crate::bpf::Programs;
 use crate::call_filter::CallFilter;
 use crate::cgroup::{Cgroup, Cgroups};
 use crate::ids::IdTable;
@@ -30,7 +31,7 @@ use crate::thread::{Attributes, ThreadParts};
 use crate::{Machine, Process, ProcessGroup, Session, Thread};
 
 /// The release that `uname` shows: that of a Linux with the calls that we have.
-pub const RELEASE: &str = "6.6.0-belljar";
+pub const RELEASE: &str = "6.12.0-belljar";
 /// The version that `uname` shows.
 pub const VERSION: &str = "#1 SMP PREEMPT_DYNAMIC";
 
@@ -69,6 +70,8 @@ pub struct Kernel {
     pub futexes: Rc<Futexes>,
     /// The control groups.
     pub cgroups: Cgroups,
+    /// Programs that guests have given to the kernel.
+    pub programs: Rc<Programs>,
     /// What is kept of all namespaces.
     pub namespaces: NamespaceRegistry,
     /// When the sandbox started.
@@ -114,6 +117,7 @@ impl Kernel {
             ids: IdTable::default(),
             futexes: Rc::default(),
             cgroups,
+            programs: Rc::default(),
             namespaces,
             first_namespaces,
             started: timers::now(),

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bpf;
 pub mod call_filter;
 pub mod cgroup;
 mod clock_timer;

@@ -1,5 +1,6 @@
 //! Processes and threads: clone flags, wait options, prctl, limits, capabilities, usage.
 
+pub mod bpf;
 mod capabilities;
 mod clone;
 mod limits;

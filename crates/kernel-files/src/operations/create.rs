@@ -11,7 +11,7 @@ use super::acl::InheritedAcls;
 use crate::fs_context::Access;
 use crate::inode::{Inode, NewInode, NewKind};
 use crate::landlock;
-use crate::metadata::FileKind;
+use crate::metadata::{DeviceNumber, FileKind};
 use crate::mount::Location;
 use crate::notify::{self, Event};
 use crate::observed;
@@ -55,6 +55,11 @@ pub fn create_in(
 ) -> SysResult<Location> {
     parent.check_writable()?;
     check_may_create(access, parent)?;
+    if let NewKind::CharacterDevice(number) | NewKind::BlockDevice(number) = kind
+        && number != DeviceNumber::default()
+    {
+        access.fs.special().check_make(access.caller, kind.kind(), number)?;
+    }
     landlock::check(access.credentials, parent, landlock::right_to_make(&kind))?;
     observed::check_name(parent, name)?;
     let inode = parent.inode()?;

@@ -46,7 +46,8 @@ pub(crate) fn faccessat2(
         caller.credentials = Rc::new(as_real_user(&caller.credentials));
     }
     let location = caller.find(directory, &path, flags, last_link(flags))?;
-    check_location(&location, &caller.credentials, want)
+    check_location(&location, &caller.credentials, want)?;
+    caller.fs.special().check_use(thread, &**location.inode()?, want)
 }
 
 fn check_location(location: &Location, credentials: &Credentials, want: Want) -> SysResult<()> {
