@@ -292,14 +292,24 @@ fn is_self(thread: &Tcb, tid: u64) -> bool {
     tid as u32 == 0 || tid as u32 == thread.slot().ids[ids::TID].load(Relaxed)
 }
 
-/// `membarrier`: the commands that concern the calling process alone, and the plain global one.
+/// `membarrier`: the commands that concern the calling process alone, and the global ones.
 fn membarrier(r: &Registers) -> i64 {
     const QUERY: u64 = 0;
-    const OFFERED: u64 = 1 | 8 | 16 | 32 | 64;
+    const GLOBAL: u64 = 1;
+    const GLOBAL_EXPEDITED: u64 = 2;
+    const REGISTER_GLOBAL_EXPEDITED: u64 = 4;
+    const OFFERED: u64 = GLOBAL | GLOBAL_EXPEDITED | REGISTER_GLOBAL_EXPEDITED | 8 | 16 | 32 | 64;
     let (command, flags) = (u64::from(r.rdi as u32), u64::from(r.rsi as u32));
     if flags != 0 || command != QUERY && (command & OFFERED == 0 || !command.is_power_of_two()) {
         return errno::EINVAL;
     }
+    // What is expedited would disturb strangers on the host. The plain command takes longer, holds
+    // for everybody, and needs no registration.
+    let command = match command {
+        GLOBAL_EXPEDITED => GLOBAL,
+        REGISTER_GLOBAL_EXPEDITED => return 0,
+        command => command,
+    };
     match host::call3(nr::MEMBARRIER, command, 0, 0) {
         offered if command == QUERY && offered > 0 => offered & OFFERED.cast_signed(),
         result => result,

@@ -41,13 +41,19 @@ pub fn mmap(thread: &Tcb, registers: &Registers) -> Result<i64, i64> {
     if flags & map::HUGETLB != 0 && flags & UNSUPPORTED_FLAGS != 0 {
         return Err(errno::ENOMEM); // as a host without reserved huge pages answers
     }
-    // Locked memory is the host's to give; the guest's accounting is the kernel's.
+    // Locked memory is the host's to give; the guest's limit is the kernel's.
+    let args = [address, length, protection, flags, fd, offset];
+    if flags & map::LOCKED != 0 && flags & map::ANONYMOUS != 0 {
+        let result = request(thread, nr::MMAP as u32, args);
+        if result < 0 {
+            return Ok(result);
+        }
+    }
     let flags = flags & !map::LOCKED;
     let hint = if flags & map::FIXED == 0 { usable_hint(address, length) } else { address };
     if flags & map::ANONYMOUS != 0 {
         return Ok(host::mmap(hint, length, protection & KNOWN_PROTECTION, flags, -1, 0));
     }
-    let args = [address, length, protection, flags, fd, offset];
     map_file(thread, nr::MMAP as u32, args, |file, add_flags| {
         host::mmap(
             hint,
@@ -90,6 +96,9 @@ pub fn map_file(
 /// `munmap`, `mprotect`, `madvise`, `msync`, `mincore`: as the host does them.
 pub fn on_range(number: u64, registers: &Registers) -> Result<i64, i64> {
     let r = registers;
+    if number == nr::MADVISE && r.rsi.checked_add(PAGE - 1).is_none() {
+        return Err(errno::EINVAL); // longer than all addresses, once rounded up
+    }
     check_range(r.rdi, r.rsi)?;
     let third = if number == nr::MPROTECT { r.rdx & !GROWS } else { r.rdx };
     if number == nr::MPROTECT && third & !KNOWN_PROTECTION != 0 {

@@ -16,6 +16,7 @@ use linux_abi::{Errno, SysResult};
 use crate::inode::{Caching, Inode};
 use crate::metadata::FileKind;
 use crate::name_map::NameMap;
+use crate::notify::{self, Event};
 
 /// How many dentries are remembered before unused ones are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
@@ -32,6 +33,8 @@ pub struct Dentry {
     n_mounts: Cell<u32>,
     /// The name is gone; the file may still be in use.
     is_unlinked: Cell<bool>,
+    /// Whoever watches the file is told of its end when nobody uses it any more.
+    tells_of_end: Cell<bool>,
     /// When the file system last said that it is there.
     seen: Cell<Moment>,
     /// Used since the sweep last came by.
@@ -74,6 +77,7 @@ impl Dentry {
             children: RefCell::default(),
             n_mounts: Cell::new(0),
             is_unlinked: Cell::new(false),
+            tells_of_end: Cell::new(false),
             seen: Cell::new(Moment::now()),
             is_recent: Cell::new(true),
         })
@@ -204,6 +208,11 @@ impl Dentry {
         self.leave_parent();
     }
 
+    /// This was the last name of its file: those who watch it are told when it is no longer used.
+    pub(crate) fn tell_of_end(&self) {
+        self.tells_of_end.set(true);
+    }
+
     /// This dentry now has another name, or is in another directory.
     pub fn moved(self: &Rc<Self>, new_parent: &Rc<Dentry>, new_name: &[u8]) {
         self.leave_parent();
@@ -256,6 +265,11 @@ impl Drop for Dentry {
     /// Lets go of the parents in a loop: a guest can make a chain of directories that is longer
     /// than the stack is deep.
     fn drop(&mut self) {
+        if self.tells_of_end.get()
+            && let Some(inode) = &self.inode
+        {
+            notify::of_inode(&**inode, Event::DeleteSelf);
+        }
         let mut parent = self.place.get_mut().parent.take();
         while let Some(dentry) = parent {
             parent = match Rc::into_inner(dentry) {

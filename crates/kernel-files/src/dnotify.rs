@@ -80,7 +80,7 @@ impl Dnotify {
 }
 
 impl Watcher for Dnotify {
-    fn happened(&self, _number: i32, event: Event, _directory: u32, name: &[u8]) {
+    fn happened(&self, _number: i32, event: Event, _flags: u32, name: &[u8]) {
         // What happens to the directory itself is not told.
         if name.is_empty() || self.changes(event) & self.wanted.get() == 0 {
             return;

@@ -11,7 +11,7 @@ use linux_abi::files::{OpenFlags, ioctl};
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::Inode;
-use crate::notify::{Event, IS_DIRECTORY, Watcher, Watchers};
+use crate::notify::{EXCLUDES_UNLINKED, Event, IS_DIRECTORY, Watcher, Watchers};
 use crate::open_file::{FileOps, Ioctl, OpenFile};
 
 /// How many events wait before they are lost (Linux: `fs.inotify.max_queued_events`).
@@ -94,7 +94,7 @@ impl Inotify {
     /// the watch.
     pub fn add(&self, inode: &Rc<dyn Inode>, mask: u32) -> SysResult<i32> {
         let mut state = self.state.borrow_mut();
-        let wanted = mask & (ALL_EVENTS | ONESHOT);
+        let wanted = mask & (ALL_EVENTS | ONESHOT | EXCLUDES_UNLINKED);
         let this: Weak<dyn Watcher> = self.this.clone();
         let known = Watchers::find(&**inode, &this);
         if let Some((number, watch)) =
@@ -149,12 +149,15 @@ impl Inotify {
 }
 
 impl Watcher for Inotify {
-    fn happened(&self, number: i32, event: Event, directory: u32, name: &[u8]) {
+    fn happened(&self, number: i32, event: Event, flags: u32, name: &[u8]) {
         let mask = self.state.borrow().watches.get(&number).map(|watch| watch.mask);
         let Some(mask) = mask else { return };
+        if mask & flags & EXCLUDES_UNLINKED != 0 {
+            return;
+        }
         let is_wanted = mask & event.mask() != 0;
         if is_wanted {
-            let mask = event.mask() | (directory & IS_DIRECTORY);
+            let mask = event.mask() | (flags & IS_DIRECTORY);
             self.push(Record { watch: number, mask, cookie: event.cookie(), name: name.into() });
         }
         if event == Event::DeleteSelf || (is_wanted && mask & ONESHOT != 0) {

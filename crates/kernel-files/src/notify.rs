@@ -32,6 +32,9 @@ pub enum Event {
 
 /// The bit that says that the event is about a directory.
 pub const IS_DIRECTORY: u32 = 0x4000_0000;
+/// The bit that says that the event came through an open file whose name is gone, and in a watch
+/// that it does not want to hear of such.
+pub(crate) const EXCLUDES_UNLINKED: u32 = 0x0400_0000;
 
 impl Event {
     /// The bit of this event.
@@ -64,7 +67,7 @@ impl Event {
 /// One who watches inodes.
 pub(crate) trait Watcher {
     /// Something happened to the inode of watch `number`, or to `name` in it.
-    fn happened(&self, number: i32, event: Event, directory: u32, name: &[u8]);
+    fn happened(&self, number: i32, event: Event, flags: u32, name: &[u8]);
 }
 
 /// Those who watch an inode, with the numbers of their watches; hangs on it.
@@ -122,31 +125,37 @@ pub fn next_cookie() -> u32 {
     cookie
 }
 
-fn send(inode: &dyn Inode, event: Event, name: &[u8], is_directory: bool) {
+fn flags_of(is_directory: bool) -> u32 {
+    if is_directory { IS_DIRECTORY } else { 0 }
+}
+
+fn send(inode: &dyn Inode, event: Event, name: &[u8], flags: u32) {
     let Some(watchers) = inode.attachments().get::<Watchers>() else { return };
-    let directory = if is_directory { IS_DIRECTORY } else { 0 };
     let list = watchers.list.borrow().clone();
     for (watcher, number) in list {
         if let Some(watcher) = watcher.upgrade() {
-            watcher.happened(number, event, directory, name);
+            watcher.happened(number, event, flags, name);
         }
     }
 }
 
-/// Something happened to a file at a known place: tells those who watch it or its directory.
+/// Something happened to a file at a known place: tells those who watch it or its directory, which
+/// hears of it also when the name is gone.
 pub fn at(location: &Location, event: Event) {
-    if !is_watched() {
-        return;
+    if is_watched() {
+        tell(location, event, 0);
     }
+}
+
+fn tell(location: &Location, event: Event, flags: u32) {
     let Ok(inode) = location.inode() else { return };
-    let is_directory = inode.kind() == FileKind::Directory;
+    let flags = flags | flags_of(inode.kind() == FileKind::Directory);
     if let Some(parent) = location.dentry.parent()
-        && !location.dentry.is_unlinked()
         && let Ok(directory) = parent.inode()
     {
-        send(&**directory, event, &location.dentry.name(), is_directory);
+        send(&**directory, event, &location.dentry.name(), flags);
     }
-    send(&**inode, event, b"", is_directory);
+    send(&**inode, event, b"", flags);
 }
 
 /// Something happened through an open file.
@@ -154,20 +163,21 @@ pub fn of_file(file: &OpenFile, event: Event) {
     if is_watched()
         && let Some(location) = file.location()
     {
-        at(location, event);
+        let is_gone = location.dentry.is_unlinked();
+        tell(location, event, if is_gone { EXCLUDES_UNLINKED } else { 0 });
     }
 }
 
 /// Something happened to a name in a directory.
 pub fn in_directory(directory: &dyn Inode, event: Event, name: &[u8], is_directory: bool) {
     if is_watched() {
-        send(directory, event, name, is_directory);
+        send(directory, event, name, flags_of(is_directory));
     }
 }
 
 /// Something happened to a file itself, whatever its names.
 pub fn of_inode(inode: &dyn Inode, event: Event) {
     if is_watched() {
-        send(inode, event, b"", false);
+        send(inode, event, b"", 0);
     }
 }

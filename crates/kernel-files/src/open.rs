@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use kernel_core::supervisor::Right;
+use kernel_core::supervisor::{FileEvent, Right};
 use kernel_core::timers::Instant;
 use linux_abi::files::{MountFlags, OpenFlags, ResolveFlags};
 use linux_abi::{Errno, SysResult};
@@ -192,7 +192,9 @@ fn open_at(
         }
         guard = content.prepare_open(flags)?;
         if flags.contains(OpenFlags::TRUNC) && fresh == Fresh::No {
-            crate::operations::truncate_location(location, 0)?;
+            // Watchers are told by who opens, after they were told of that.
+            content.truncate(0)?;
+            observed::tell(location, FileEvent::Changed);
         }
     } else if let Some(directory) = inode.directory() {
         guard = directory.prepare_open()?;

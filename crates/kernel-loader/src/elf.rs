@@ -205,7 +205,8 @@ impl Program {
                 segments.push(Segment {
                     address: mapped_end,
                     length: memory_end - mapped_end,
-                    protection,
+                    // What is in no file can be written, whatever the segment says.
+                    protection: protection | PROT_READ | PROT_WRITE,
                     file: None,
                     zero_from: None,
                 });
@@ -215,10 +216,11 @@ impl Program {
     }
 }
 
+const PROT_READ: u32 = 1;
+const PROT_WRITE: u32 = 2;
+const PROT_EXEC: u32 = 4;
+
 fn protection_of(flags: u32) -> u32 {
-    const PROT_READ: u32 = 1;
-    const PROT_WRITE: u32 = 2;
-    const PROT_EXEC: u32 = 4;
     let mut protection = 0;
     for (flag, bit) in [(elf::PF_R, PROT_READ), (elf::PF_W, PROT_WRITE), (elf::PF_X, PROT_EXEC)] {
         if flags & flag != 0 {

@@ -6,6 +6,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::io::VecSink;
 use kernel_core::supervisor::{self, ProcessEvent, Right};
 use kernel_files::landlock;
+use kernel_files::notify::{self, Event};
 use kernel_files::open::{Fresh, open_location};
 use kernel_files::permission::{self, Want};
 use kernel_files::text_busy::InUse;
@@ -172,7 +173,12 @@ impl<'a> Finder<'a> {
         permission::check(&**inode, &self.credentials, Want::EXECUTE)?;
         landlock::check(&self.credentials, &location, kernel_core::landlock::fs::EXECUTE)?;
         let kernel = Credentials::of_user(0, 0);
-        open_location(&self.access(&kernel), &location, OpenFlags::empty(), Fresh::No)?.into_file()
+        let opened =
+            open_location(&self.access(&kernel), &location, OpenFlags::empty(), Fresh::No)?;
+        let file = opened.into_file()?;
+        notify::at(&location, Event::Open);
+        notify::at(&location, Event::Access);
+        Ok(file)
     }
 
     fn load(

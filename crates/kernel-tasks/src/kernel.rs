@@ -31,7 +31,7 @@ use crate::thread::{Attributes, ThreadParts};
 use crate::{Machine, Process, ProcessGroup, Session, Thread};
 
 /// The release that `uname` shows: that of a Linux with the calls that we have.
-pub const RELEASE: &str = "6.12.0-belljar";
+pub const RELEASE: &str = "6.18.0-belljar";
 /// The version that `uname` shows.
 pub const VERSION: &str = "#1 SMP PREEMPT_DYNAMIC";
 

@@ -10,7 +10,7 @@ use linux_abi::files::OpenFlags;
 
 use crate::{Process, Thread};
 
-/// A process, as a file: readable when it has ended. It names the process for ever, also after
+/// A process, as a file: readable when it has ended, and hung up when it has been reaped. It names the process for ever, also after
 /// its number has gone to another one.
 pub struct Pidfd {
     process: Rc<Process>,
@@ -48,6 +48,12 @@ impl Pidfd {
         self.thread.is_some()
     }
 
+    /// Whether the process has not been reaped yet.
+    fn is_known(&self) -> bool {
+        let ids = &self.process.kernel().ids;
+        ids.process(self.process.pid).is_some_and(|it| Rc::ptr_eq(&it, &self.process))
+    }
+
     /// The process.
     pub fn process(&self) -> &Rc<Process> {
         &self.process
@@ -71,9 +77,13 @@ impl FileOps for Pidfd {
     }
 
     fn poll(&self, _file: &OpenFile) -> PollEvents {
-        let is_over =
-            if self.names_thread() { self.thread().is_none() } else { self.process.is_dead() };
-        if is_over { PollEvents::READABLE } else { PollEvents::empty() }
+        let over_and_forgotten = PollEvents::READABLE | PollEvents::HUP;
+        match (self.names_thread(), self.thread(), self.process.is_dead()) {
+            (true, Some(_), _) | (false, _, false) => PollEvents::empty(),
+            (true, None, _) => over_and_forgotten,
+            (false, _, true) if self.is_known() => PollEvents::READABLE,
+            (false, _, true) => over_and_forgotten,
+        }
     }
 
     fn queue(&self) -> Option<WaitQueue> {
@@ -88,10 +98,7 @@ impl FileOps for Pidfd {
     }
 
     fn fdinfo(&self) -> String {
-        let ids = &self.process.kernel().ids;
-        let is_known =
-            ids.process(self.process.pid).is_some_and(|it| Rc::ptr_eq(&it, &self.process));
-        let pid = if is_known { self.process.pid.0.to_string() } else { String::from("-1") };
+        let pid = if self.is_known() { self.process.pid.0.to_string() } else { String::from("-1") };
         format!("Pid:\t{pid}\nNSpid:\t{pid}\n")
     }
 }

@@ -154,7 +154,12 @@ pub fn change_times(
         changed: Some(now),
         ..Default::default()
     })?;
-    notify::at(location, Event::Attrib);
+    let event = match (accessed, modified) {
+        (TimeChange::Keep, _) => Event::Modify,
+        (_, TimeChange::Keep) => Event::Access,
+        _ => Event::Attrib,
+    };
+    notify::at(location, event);
     observed::tell(location, FileEvent::Changed);
     Ok(())
 }

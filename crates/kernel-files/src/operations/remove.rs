@@ -75,7 +75,7 @@ fn tell(parent: &Location, victim: &Location, name: &[u8], is_directory: bool) -
         notify::of_inode(&**inode, Event::Attrib);
     }
     if is_directory || inode.metadata().is_ok_and(|metadata| metadata.n_links == 0) {
-        notify::of_inode(&**inode, Event::DeleteSelf);
+        victim.dentry.tell_of_end();
     }
     notify::in_directory(&**parent.inode()?, Event::Delete, name, is_directory);
     Ok(())

@@ -11,7 +11,7 @@ use kernel_events::pipe::Fifo;
 use kernel_files::locks::FileLocks;
 use kernel_files::notify::{self, Event};
 use kernel_files::open::{OpenHow, Opened, open as open_path};
-use kernel_files::{Location, OpenFile};
+use kernel_files::{FileKind, Location, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{OpenFlags, OpenHow as GuestHow, ResolveFlags, mode};
 use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
@@ -121,6 +121,10 @@ async fn open_with(
         && !how.flags.contains(OpenFlags::PATH)
     {
         notify::at(location, Event::Open);
+        let is_emptied = how.flags.contains(OpenFlags::TRUNC) && !file.is_created();
+        if is_emptied && file.inode().is_some_and(|inode| inode.kind() == FileKind::Regular) {
+            notify::at(location, Event::Modify);
+        }
     }
     let fd = thread.add_file(Rc::clone(&file), how.flags.contains(OpenFlags::CLOEXEC))?;
     hand_over(&thread, &file);

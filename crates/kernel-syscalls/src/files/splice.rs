@@ -16,8 +16,8 @@ use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
 use super::copy::Place;
 use super::read::preadv2;
-use super::transfer::RwFlags;
-use super::write::write_some;
+use super::transfer::{Position, RwFlags};
+use super::write::{room_for, write_some, written};
 
 const NONBLOCK: u32 = 2;
 const KNOWN: u32 = 0xf;
@@ -144,14 +144,25 @@ async fn deliver(
     bytes: &[u8],
     waits: bool,
 ) -> WaitResult<usize> {
-    if offset.is_null() {
+    let mut place = match offset.non_null() {
+        Some(_) => Some(Place::read(thread, to, offset)?),
+        None => None,
+    };
+    let position = place.as_ref().map_or(Position::Current, |place| Position::At(place.offset));
+    let room = room_for(thread, to, bytes.len(), position)?.unwrap_or(bytes.len());
+    let bytes = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
+    let n = if let Some(place) = &mut place {
+        let n = to.ops().write(to, &mut SliceSource::new(bytes), place.offset)?;
+        place.offset += n as u64;
+        place.finish(thread, to)?;
+        n
+    } else {
         let attempt = || to.write(&mut SliceSource::new(bytes));
-        return attempt_on(thread, to, PollEvents::WRITABLE, waits, attempt).await;
+        attempt_on(thread, to, PollEvents::WRITABLE, waits, attempt).await?
+    };
+    if n > 0 {
+        written(thread, to, RwFlags::empty())?;
     }
-    let mut place = Place::read(thread, to, offset)?;
-    let n = to.ops().write(to, &mut SliceSource::new(bytes), place.offset)?;
-    place.offset += n as u64;
-    place.finish(thread, to)?;
     Ok(n)
 }
 

@@ -84,7 +84,9 @@ fn changed(thread: &Thread, file: &OpenFile) -> SysResult<()> {
     if let Some(inode) = file.inode() {
         remove_privileges(inode, &thread.credentials())?;
     }
-    notify::of_file(file, Event::Modify);
+    if let Some(location) = file.location() {
+        notify::at(location, Event::Modify);
+    }
     Ok(())
 }
 

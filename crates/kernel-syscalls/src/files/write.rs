@@ -134,7 +134,7 @@ async fn write_from(
         return write_stream(thread, file, &mut buffers).await;
     }
     check_end(file, position, buffers.len())?;
-    let room = room_for(thread, file, &buffers, position)?;
+    let room = room_for(thread, file, buffers.remaining(), position)?;
     let attempt = || {
         let mut source = buffers.clone();
         match room {
@@ -246,14 +246,14 @@ fn report_broken_pipe(
 
 /// How much may be written here before the limit on file sizes; `None` is no limit. At the limit
 /// the caller gets `SIGXFSZ` and `EFBIG`.
-fn room_for(
+pub(super) fn room_for(
     thread: &Rc<Thread>,
     file: &OpenFile,
-    buffers: &UserBuffers<'_>,
+    length: usize,
     position: Position,
 ) -> SysResult<Option<usize>> {
     let limit = thread.process().limit(rlimit::FSIZE)?.current;
-    if limit == u64::MAX || buffers.is_empty() {
+    if limit == u64::MAX || length == 0 {
         return Ok(None);
     }
     let Some(inode) = file.inode() else { return Ok(None) };
@@ -274,7 +274,7 @@ fn room_for(
 }
 
 /// What follows a write: set-id bits go, watchers are told, data is brought to where it lasts.
-fn written(thread: &Thread, file: &Rc<OpenFile>, flags: RwFlags) -> SysResult<()> {
+pub(super) fn written(thread: &Thread, file: &Rc<OpenFile>, flags: RwFlags) -> SysResult<()> {
     if let Some(inode) = file.inode()
         && inode.kind() == FileKind::Regular
     {

@@ -65,7 +65,7 @@ fn lock(thread: &Rc<Thread>, address: u64, length: u64) -> SysResult<()> {
 }
 
 /// `RLIMIT_MEMLOCK`; without bound for who has `CAP_IPC_LOCK`.
-fn lock_limit(thread: &Thread) -> SysResult<u64> {
+pub(super) fn lock_limit(thread: &Thread) -> SysResult<u64> {
     if thread.credentials().has(cap::IPC_LOCK) {
         return Ok(u64::MAX);
     }

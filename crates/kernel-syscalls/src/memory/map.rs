@@ -8,11 +8,13 @@ use kernel_files::{Location, MapRequest};
 use kernel_tasks::Thread;
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::memory::{MapFlags, Protection};
-use linux_abi::{Errno, Fd, Interrupted, Restart, WaitResult};
+use linux_abi::{Errno, Fd, Interrupted, Restart, SysResult, WaitResult};
+
+use super::lock::lock_limit;
 
 const PAGE: u64 = 4096;
 
-/// Maps a file. Anonymous memory is the shim's business.
+/// Maps a file. Anonymous memory is the shim's business, which asks whether it may be locked.
 pub(crate) async fn mmap(
     thread: Rc<Thread>,
     _address: u64,
@@ -24,6 +26,12 @@ pub(crate) async fn mmap(
 ) -> WaitResult<u64> {
     if !offset.is_multiple_of(PAGE) {
         return Err(Errno::EINVAL.into());
+    }
+    if flags & MapFlags::LOCKED.bits() != 0 {
+        check_may_lock(&thread, length)?;
+    }
+    if flags & MapFlags::ANONYMOUS.bits() != 0 {
+        return Ok(0);
     }
     let file = thread.file(fd)?;
     if file.flags().contains(OpenFlags::PATH) {
@@ -70,7 +78,16 @@ pub(crate) async fn mmap(
     }
 }
 
+/// `EPERM` for who may lock nothing, `EAGAIN` for more than may be locked.
+fn check_may_lock(thread: &Thread, length: u64) -> SysResult<()> {
+    match lock_limit(thread)? {
+        0 => Err(Errno::EPERM),
+        limit if length > limit => Err(Errno::EAGAIN),
+        _ => Ok(()),
+    }
+}
+
 /// Rearranges the pages of a mapping: gone from Linux but for an emulation that nobody uses.
-pub(crate) fn remap_file_pages(_thread: &Rc<Thread>) -> linux_abi::SysResult<u64> {
+pub(crate) fn remap_file_pages(_thread: &Rc<Thread>) -> SysResult<u64> {
     Err(Errno::EINVAL)
 }

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::credentials::cap;
 use kernel_core::memory::{UserMemory, UserPtr};
 use kernel_tasks::Thread;
 use kernel_tasks::thread::MemoryPolicy;
@@ -23,6 +24,8 @@ const MPOL_F_ADDR: u32 = 2;
 const MPOL_F_MEMS_ALLOWED: u32 = 4;
 /// `MPOL_MF_STRICT`, `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
 const KNOWN_MOVES: u32 = 7;
+/// Also what other processes use.
+const MPOL_MF_MOVE_ALL: u32 = 4;
 const PAGE: u64 = 4096;
 const MAX_NODES: u64 = 1024;
 const ONLY_NODE: u64 = 1;
@@ -37,10 +40,13 @@ pub(crate) fn mbind(
     max_node: u64,
     flags: u32,
 ) -> SysResult<()> {
-    if flags & !KNOWN_MOVES != 0
-        || !address.is_multiple_of(PAGE)
-        || address.checked_add(length).is_none()
-    {
+    if flags & !KNOWN_MOVES != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if flags & MPOL_MF_MOVE_ALL != 0 && !thread.credentials().has(cap::SYS_NICE) {
+        return Err(Errno::EPERM);
+    }
+    if !address.is_multiple_of(PAGE) || address.checked_add(length).is_none() {
         return Err(Errno::EINVAL);
     }
     read_policy(thread, mode, nodes, max_node).map(drop)

@@ -36,7 +36,7 @@ pub(crate) fn pidfd_open(thread: &Rc<Thread>, pid: i32, flags: u32) -> SysResult
     }
     let process = match ids.process(Pid(pid)) {
         Some(process) => process,
-        None if ids.thread(Pid(pid)).is_some() => return Err(Errno::EINVAL),
+        None if ids.thread(Pid(pid)).is_some() => return Err(Errno::ENOENT),
         None => return Err(Errno::ESRCH),
     };
     thread.add_file(Pidfd::open(&process, flags), true)

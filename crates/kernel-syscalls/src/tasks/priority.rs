@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use kernel_core::credentials::cap;
-use kernel_tasks::Thread;
+use kernel_tasks::{Process, Thread};
 use linux_abi::tasks::{priority_target, rlimit};
 use linux_abi::{Errno, Pid, SysResult};
 
@@ -36,8 +36,17 @@ fn targets(thread: &Rc<Thread>, which: i32, who: i32) -> SysResult<Vec<Rc<Thread
     if found.is_empty() { Err(Errno::ESRCH) } else { Ok(found) }
 }
 
+/// The process that has ended but is not reaped yet, if the call is about one.
+fn ended_target(thread: &Thread, which: i32, who: i32) -> Option<Rc<Process>> {
+    let pid = Pid(u32::try_from(who).ok().filter(|_| which == priority_target::PROCESS)?);
+    thread.kernel().ids.process(pid).filter(|process| process.is_dead())
+}
+
 /// The most favourable priority of the targets, as 20 minus the nice value.
 pub(crate) fn getpriority(thread: &Rc<Thread>, which: i32, who: i32) -> SysResult<i32> {
+    if ended_target(thread, which, who).is_some() {
+        return Ok(20);
+    }
     let nice =
         targets(thread, which, who)?.iter().map(|target| target.attributes().scheduling.nice).min();
     Ok(20 - nice.unwrap_or(0))
@@ -46,6 +55,11 @@ pub(crate) fn getpriority(thread: &Rc<Thread>, which: i32, who: i32) -> SysResul
 /// Sets the nice value of the targets.
 pub(crate) fn setpriority(thread: &Rc<Thread>, which: i32, who: i32, nice: i32) -> SysResult<()> {
     let nice = nice.clamp(-20, 19);
+    if let Some(ended) = ended_target(thread, which, who) {
+        let mine = thread.credentials();
+        let may = mine.has(cap::SYS_NICE) || ended.uid() == mine.euid;
+        return if may { Ok(()) } else { Err(Errno::EPERM) };
+    }
     let mut result = Ok(());
     for target in targets(thread, which, who)? {
         if let Err(errno) = renice(thread, &target, nice) {

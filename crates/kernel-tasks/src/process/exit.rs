@@ -127,5 +127,6 @@ impl Process {
         }
         self.group().remove(self.pid);
         self.kernel.ids.forget_process(self.pid);
+        self.ended.wake(PollEvents::READABLE | PollEvents::HUP);
     }
 }
