@@ -63,7 +63,7 @@ impl FileOps for EventFd {
 
     fn write(&self, _file: &OpenFile, source: &mut dyn Source, _offset: u64) -> SysResult<usize> {
         let mut bytes = [0; size_of::<u64>()];
-        if source.remaining() < bytes.len() {
+        if source.remaining() != bytes.len() {
             return Err(Errno::EINVAL);
         }
         if source.take(&mut bytes)? < bytes.len() {

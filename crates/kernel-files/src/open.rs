@@ -201,6 +201,9 @@ fn open_at(
     }
     let ops = make_ops(access, inode, &request, guard, writes)?;
     ops.check_flags(flags)?;
+    if kind == FileKind::Directory && flags.contains(OpenFlags::DIRECT) {
+        return Err(Errno::EINVAL);
+    }
     if by == By::Guest {
         observed::tell_open(location, flags.can_read(), writes_file);
     }
@@ -238,8 +241,10 @@ fn check_open(
         return Ok(());
     }
     let mut want = Want::empty();
-    want.set(Want::READ, flags.can_read());
-    want.set(Want::WRITE, flags.can_write() || truncates);
+    // The fourth mode of access needs both rights, and gives neither.
+    let is_odd = flags.bits() & OpenFlags::ACCESS_MODE == OpenFlags::ACCESS_MODE;
+    want.set(Want::READ, flags.can_read() || is_odd);
+    want.set(Want::WRITE, flags.can_write() || truncates || is_odd);
     let changes_the_file_system = !matches!(
         kind,
         FileKind::CharacterDevice | FileKind::BlockDevice | FileKind::Fifo | FileKind::Socket

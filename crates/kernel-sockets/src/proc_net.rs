@@ -13,20 +13,23 @@ use crate::{Network, SocketOps};
 
 /// `/proc/net/tcp` (`AF_INET`) or `/proc/net/tcp6` (`AF_INET6`).
 pub fn tcp(network: &Network, family: u16) -> String {
-    let mut text = header(family, false);
+    let mut text = String::new();
+    header(&mut text, family, false);
     for (number, socket) in of_type::<TcpSocket>(network, family).enumerate() {
         let Some(tcp) = socket.as_any().downcast_ref::<TcpSocket>() else { continue };
         let (state, sent, received) = tcp.shown_state();
         let line = Line { number, state, sent, received, width: 4 };
         write_line(&mut text, family, &tcp.identity, &*socket, &line);
-        text.push_str(" 1 0000000000000000 20 4 0 10 -1\n");
+        text.push_str(" 1 0000000000000000 20 4 0 10 -1");
+        end_line(&mut text, family, false);
     }
     text
 }
 
 /// `/proc/net/udp` (`AF_INET`) or `/proc/net/udp6` (`AF_INET6`).
 pub fn udp(network: &Network, family: u16) -> String {
-    let mut text = header(family, true);
+    let mut text = String::new();
+    header(&mut text, family, true);
     for (number, socket) in of_type::<UdpSocket>(network, family).enumerate() {
         let Some(udp) = socket.as_any().downcast_ref::<UdpSocket>() else { continue };
         // Linux shows those that are bound.
@@ -36,20 +39,37 @@ pub fn udp(network: &Network, family: u16) -> String {
         let state = if udp.identity.remote.get().is_some() { 1 } else { 7 };
         let line = Line { number, state, sent: 0, received: udp.n_queued(), width: 5 };
         write_line(&mut text, family, &udp.identity, &*socket, &line);
-        text.push_str(" 2 0000000000000000 0\n");
+        text.push_str(" 2 0000000000000000 0");
+        end_line(&mut text, family, true);
     }
     text
 }
 
-fn header(family: u16, is_udp: bool) -> String {
+/// Ends a line. Linux fills those of the older protocol with spaces.
+fn end_line(text: &mut String, family: u16, is_udp: bool) {
+    let width: usize = match (family, is_udp) {
+        (af::INET, false) => 149,
+        (af::INET, true) => 127,
+        _ => 0,
+    };
+    let start = text.rfind('\n').map_or(0, |end| end + 1);
+    let missing = width.saturating_sub(text.len() - start);
+    text.extend(std::iter::repeat_n(' ', missing));
+    text.push('\n');
+}
+
+fn header(text: &mut String, family: u16, is_udp: bool) {
     let wide = family == af::INET6;
     let local = if wide { "local_address                        " } else { "local_address" };
     let remote = if wide { "remote_address                       " } else { "rem_address  " };
     let tail = if is_udp { " ref pointer drops" } else { "" };
     let indent = if is_udp && !wide { "   " } else { "  " };
-    format!(
-        "{indent}sl  {local} {remote} st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode{tail}\n"
-    )
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "{indent}sl  {local} {remote} st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode{tail}"
+    );
+    end_line(text, family, is_udp);
 }
 
 fn of_type<T: SocketOps>(

@@ -84,7 +84,7 @@ impl OpenFlags {
 
     /// Whether the file may be read.
     pub const fn can_read(self) -> bool {
-        !self.contains(Self::PATH) && self.bits() & Self::ACCESS_MODE != 1
+        !self.contains(Self::PATH) && matches!(self.bits() & Self::ACCESS_MODE, 0 | 2)
     }
 
     /// Whether the file may be written.

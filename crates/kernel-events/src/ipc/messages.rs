@@ -217,6 +217,9 @@ impl MessageQueues {
         if n_bytes > room && flags & MSG_NOERROR == 0 {
             return Err(Errno::E2BIG);
         }
+        if n_bytes > room && is_copy {
+            return Err(Errno::EINVAL);
+        }
         if is_copy {
             return messages.get(index).cloned().ok_or(Errno::EAGAIN);
         }

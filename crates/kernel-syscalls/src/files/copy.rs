@@ -143,6 +143,9 @@ pub(crate) async fn sendfile(
     if !from.flags().can_read() {
         return Err(Errno::EBADF.into());
     }
+    if from.metadata()?.kind() == FileKind::Directory {
+        return Err(Errno::EINVAL.into());
+    }
     if !from.ops().is_seekable() {
         let errno = if offset.is_null() { Errno::EINVAL } else { Errno::ESPIPE };
         return Err(errno.into());
