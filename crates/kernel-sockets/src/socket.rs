@@ -59,6 +59,12 @@ pub trait SocketOps: Any {
     /// The name at the other end.
     fn peer_name(&self) -> SysResult<RawName>;
 
+    /// The name at the other end of a connection that has just been accepted, also if it has been
+    /// broken meanwhile.
+    fn accepted_name(&self) -> SysResult<RawName> {
+        self.peer_name()
+    }
+
     /// Sends a message, or as much of a stream as there is room for.
     fn send(&self, message: &mut Outgoing<'_>) -> SysResult<usize>;
 

@@ -245,6 +245,10 @@ impl SocketOps for TcpSocket {
         self.identity.peer_name(self.common.domain)
     }
 
+    fn accepted_name(&self) -> SysResult<RawName> {
+        self.identity.peer_name(self.common.domain)
+    }
+
     fn send(&self, message: &mut Outgoing<'_>) -> SysResult<usize> {
         self.send_bytes(message)
     }

@@ -49,7 +49,7 @@ pub(crate) async fn accept4(
     let limit = Limit::of_receiving(&file, &**socket, MessageFlags::empty());
     let accepted =
         retry(&thread, &**socket, PollEvents::READABLE, limit, || socket.accept()).await?;
-    let peer_name = if address.is_null() { None } else { Some(accepted.peer_name()) };
+    let peer_name = if address.is_null() { None } else { Some(accepted.accepted_name()) };
     let new = create::open(&thread, accepted, flags)?;
     if let Some(peer_name) = peer_name {
         let written = peer_name
