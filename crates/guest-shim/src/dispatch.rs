@@ -126,6 +126,14 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         // Without a key it is `mprotect`; keys are not offered.
         nr::PKEY_MPROTECT if r.r10 as u32 == u32::MAX => memory::on_range(nr::MPROTECT, r),
         nr::PKEY_MPROTECT => Err(errno::EINVAL),
+        nr::MLOCK | nr::MLOCK2 => {
+            let (start, length, flags) = (r.rdi, r.rsi, r.rdx);
+            let result = forward(thread, registers, number)?;
+            if result == 0 && (number == nr::MLOCK || flags as u32 == 0) {
+                memory::fill(start, length);
+            }
+            Ok(result)
+        }
         nr::MREMAP => memory::mremap(r),
         nr::BRK => Ok(memory::brk(r.rdi)),
         nr::SHMAT => shmat(thread, r),

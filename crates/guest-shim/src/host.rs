@@ -57,6 +57,7 @@ pub mod nr {
     pub const GETEGID: u64 = 108;
     pub const GETPPID: u64 = 110;
     pub const SIGALTSTACK: u64 = 131;
+    pub const MLOCK: u64 = 149;
     pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
@@ -74,6 +75,7 @@ pub mod nr {
     pub const SECCOMP: u64 = 317;
     pub const EXECVEAT: u64 = 322;
     pub const MEMBARRIER: u64 = 324;
+    pub const MLOCK2: u64 = 325;
     pub const PKEY_MPROTECT: u64 = 329;
     pub const STATX: u64 = 332;
     pub const RSEQ: u64 = 334;

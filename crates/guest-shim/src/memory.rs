@@ -110,6 +110,23 @@ pub fn on_range(number: u64, registers: &Registers) -> Result<i64, i64> {
     Ok(host::call3(number, r.rdi, r.rsi, third))
 }
 
+/// Has the host put pages behind memory that is to be locked. Nothing of the sandbox is kept from
+/// being swapped out: that is the host's memory. An old host cannot fill, which nobody can tell
+/// from swapping.
+pub fn fill(start: u64, length: u64) {
+    const PAGE: u64 = 4096;
+    const POPULATE_READ: u64 = 22;
+    const POPULATE_WRITE: u64 = 23;
+    let first = start & !(PAGE - 1);
+    let Some(end) = start.checked_add(length) else { return };
+    let length = end.next_multiple_of(PAGE) - first;
+    if check_range(first, length).is_ok()
+        && host::call3(nr::MADVISE, first, length, POPULATE_WRITE) < 0
+    {
+        host::call3(nr::MADVISE, first, length, POPULATE_READ);
+    }
+}
+
 /// Advice that the host's filter lets through.
 fn is_advice_allowed(advice: u64) -> bool {
     matches!(advice as u32, 0..=4 | 8..=11 | 14..=23)
