@@ -9,6 +9,7 @@ mod measure;
 mod micro;
 mod programs;
 mod table;
+mod targets;
 
 use std::path::PathBuf;
 

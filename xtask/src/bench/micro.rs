@@ -44,7 +44,8 @@ pub fn measure(
     Ok(())
 }
 
-fn sample(command: &mut Command) -> Result<Vec<f64>> {
+/// The numbers that a program prints.
+pub fn sample(command: &mut Command) -> Result<Vec<f64>> {
     let finished = process::run(command, b"", TIMEOUT)?;
     if finished.ending != Ending::Code(0) {
         bail!("{}: {}", finished.ending, String::from_utf8_lossy(&finished.errors).trim());

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::measure::{Benchmark, Measurements, Samples};
+use super::targets;
 
 /// `850 ns`, `1.24 us`, `13.0 ms`.
 pub fn duration(nanoseconds: f64) -> String {
@@ -105,13 +106,42 @@ pub fn page(measurements: &Measurements, chart: &str) -> String {
         measurements.kernel,
         measurements.rounds
     );
-    let headings = headings(measurements);
+    let mut headings = headings(measurements);
+    if !measurements.one_cpu {
+        headings.push("goal".to_owned());
+    }
     let _ = writeln!(page, "| | {} |", headings.join(" | "));
     let _ = writeln!(page, "|---|{}", "--:|".repeat(headings.len()));
+    let mut missed = Vec::new();
     for benchmark in &measurements.benchmarks {
-        let _ = writeln!(page, "| {} | {} |", benchmark.name, cells(benchmark).join(" | "));
+        let mut cells = cells(benchmark);
+        if !measurements.one_cpu {
+            cells.push(goal(benchmark));
+        }
+        if is_missed(benchmark) {
+            missed.push(benchmark.name.as_str());
+        }
+        let _ = writeln!(page, "| {} | {} |", benchmark.name, cells.join(" | "));
+    }
+    if !measurements.one_cpu && !missed.is_empty() {
+        let _ = writeln!(
+            page,
+            "\nGoals that are missed are in bold; [where the time goes](where-the-time-goes.md) \
+             says why: {}.",
+            missed.join("; ")
+        );
     }
     page
+}
+
+fn is_missed(benchmark: &Benchmark) -> bool {
+    let [native, ours, ..] = benchmark.samples.as_slice() else { return false };
+    targets::of(&benchmark.name).is_some_and(|target| !target.is_reached(native, ours))
+}
+
+fn goal(benchmark: &Benchmark) -> String {
+    let text = targets::of(&benchmark.name).map_or_else(String::new, |target| target.text());
+    if is_missed(benchmark) { format!("**{text}**") } else { text }
 }
 
 #[cfg(test)]
