@@ -8,9 +8,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::launcher::Launcher;
 use crate::process;
 use crate::protocol::Protocol;
-use crate::trace::{Calls, under_strace};
+use crate::trace::{Calls, under_strace_by};
 
 /// Calls by name, each with its share of all the calls that the program exercises, per mille.
 pub type Exercises = BTreeMap<String, u64>;
@@ -20,19 +21,26 @@ pub type Exercises = BTreeMap<String, u64>;
 pub(crate) fn exercises(
     program: &Path,
     protocol: Protocol,
+    launcher: &Launcher,
     timeout: Duration,
 ) -> io::Result<Exercises> {
-    let all = trace(program, None, timeout)?;
+    let trace = |argument| trace(program, argument, launcher, timeout);
+    let all = trace(None)?;
     let start = match protocol.list_argument() {
-        Some(argument) => trace(program, Some(argument), timeout)?,
+        Some(argument) => trace(Some(argument))?,
         None => Calls::default(),
     };
     Ok(beyond(&all, &start))
 }
 
-fn trace(program: &Path, argument: Option<&str>, timeout: Duration) -> io::Result<Calls> {
+fn trace(
+    program: &Path,
+    argument: Option<&str>,
+    launcher: &Launcher,
+    timeout: Duration,
+) -> io::Result<Calls> {
     let file = tempfile::NamedTempFile::new()?;
-    let mut command = under_strace(file.path());
+    let mut command = under_strace_by(launcher, file.path());
     command.arg(program).args(argument);
     process::run(&mut command, b"", timeout)?;
     Calls::read(file.path())

@@ -98,7 +98,7 @@ fn run_program(plan: &Plan, program: &Path) -> io::Result<Option<ProgramResult>>
     let name = name_of(program);
     let protocol = Protocol::detect(&std::fs::read(program)?);
     let exercises = if plan.record_calls {
-        exercises(program, protocol, plan.case_timeout)?
+        exercises(program, protocol, &plan.native, plan.case_timeout)?
     } else {
         Exercises::new()
     };
@@ -176,6 +176,8 @@ fn run_inside(
         ..case.clone()
     };
     let cases = known.cases.iter().map(case).collect();
+    // What was recorded before still holds, too.
+    let exercises = if plan.record_calls { exercises } else { known.exercises.clone() };
     Ok(ProgramResult { group: Group::of_program(&known.name), exercises, cases, ..known.clone() })
 }
 

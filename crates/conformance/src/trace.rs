@@ -13,6 +13,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::launcher::Launcher;
+
 /// How often something was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uses {
@@ -113,7 +115,12 @@ impl Calls {
 
 /// A command that runs a program under `strace`, with the trace in this file.
 pub fn under_strace(trace: &Path) -> Command {
-    let mut command = Command::new("strace");
+    under_strace_by(&Launcher::native(), trace)
+}
+
+/// The same, where programs run natively by a command of the user's.
+pub(crate) fn under_strace_by(launcher: &Launcher, trace: &Path) -> Command {
+    let mut command = launcher.command(Path::new("strace"));
     let options = ["-f", "-qq", "-s", "0", "-X", "verbose", "-e", "signal=none", "-o"];
     command.args(options).arg(trace).arg("--");
     command

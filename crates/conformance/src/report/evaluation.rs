@@ -13,7 +13,10 @@ pub fn evaluation(results: &Results, summary: &Summary) -> Page {
     page.paragraph(match &summary.compared_with {
         None => "There are no earlier results to compare with.".to_owned(),
         Some(date) if summary.worse.is_empty() => format!("Nothing is worse than on {date}."),
-        Some(date) => format!("{} cases are worse than on {date}.", summary.worse.len()),
+        Some(date) => match summary.worse.len() {
+            1 => format!("One case is worse than on {date}."),
+            n => format!("{n} cases are worse than on {date}."),
+        },
     });
     changes(&mut page, summary);
     what_was_run(&mut page, results, summary);

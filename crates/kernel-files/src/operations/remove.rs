@@ -74,7 +74,10 @@ fn tell(parent: &Location, victim: &Location, name: &[u8], is_directory: bool) -
     if !is_directory {
         notify::of_inode(&**inode, Event::Attrib);
     }
-    if is_directory || inode.metadata().is_ok_and(|metadata| metadata.n_links == 0) {
+    // Nobody else has the folder: its end comes before the loss of its name, as on Linux.
+    if is_directory && Rc::strong_count(&victim.dentry) == 1 {
+        notify::of_inode(&**inode, Event::DeleteSelf);
+    } else if is_directory || inode.metadata().is_ok_and(|metadata| metadata.n_links == 0) {
         victim.dentry.tell_of_end();
     }
     notify::in_directory(&**parent.inode()?, Event::Delete, name, is_directory);

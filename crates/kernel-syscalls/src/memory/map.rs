@@ -70,7 +70,13 @@ pub(crate) async fn mmap(
     // A shared mapping of a file that may be written may become writable later.
     let writable = is_shared && access.can_write();
     let request = MapRequest { shared: is_shared, writable, offset, length };
-    let mapped = file.ops().map(&file, request)?;
+    let mapped = match file.ops().map(&file, request) {
+        // Sealed against writing: it can be seen, and never be written through this mapping.
+        Err(Errno::EPERM) if writable && !protection.contains(Protection::WRITE) => {
+            file.ops().map(&file, MapRequest { writable: false, ..request })?
+        }
+        mapped => mapped?,
+    };
     thread.note_mapping(&file, &mapped);
     match thread.machine().map_file(&mapped, 0) {
         Err(Errno::EAGAIN) => Err(Interrupted::Signal(Restart::Always)),
