@@ -6,7 +6,7 @@ use kernel_files::OpenFile;
 use kernel_sockets::SocketOps;
 use kernel_sockets::socket::Patience;
 use kernel_tasks::Thread;
-use linux_abi::sockets::MessageFlags;
+use linux_abi::sockets::{MessageFlags, af};
 use linux_abi::{Errno, Interrupted, Restart, SysResult, WaitResult};
 
 /// For how long a call on a socket waits.
@@ -24,6 +24,10 @@ impl Limit {
         socket: &dyn SocketOps,
         flags: MessageFlags,
     ) -> Self {
+        // Nobody waits for errors: there are some, or there are none.
+        let is_inet = matches!(socket.common().domain, af::INET | af::INET6);
+        let asks_for_errors = is_inet && flags.contains(MessageFlags::ERRQUEUE);
+        let flags = if asks_for_errors { flags | MessageFlags::DONTWAIT } else { flags };
         Self::new(file, socket.common().options.receive_timeout.get(), flags)
     }
 
