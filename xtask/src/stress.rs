@@ -15,11 +15,8 @@ use crate::residue::{self, Tracked, drain};
 const CLASSES: &str = "pipe,network,interrupt,io";
 
 /// What is left out, and why.
-const LEFT_OUT: &[(&str, &str)] = &[
-    ("aiol", "not tried since asynchronous I/O was written"),
-    ("sigpipe", "clones processes that share memory, which is refused"),
-    ("vm-segv", "waits for ever where ptrace is refused"),
-];
+const LEFT_OUT: &[(&str, &str)] =
+    &[("sigpipe", "clones processes that share memory, which is refused")];
 
 /// More than the round takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(180);
