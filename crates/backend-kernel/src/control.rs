@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use sandbox::{LayerReport, NotCopied};
+use sandbox::{LayerReport, MemoryKill, NotCopied};
 use sandbox_spec::{Activity, Change, ConnectionRecord};
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ pub enum Ending {
 }
 
 /// What the guests used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
     /// From start to end.
     pub wall: Duration,
@@ -110,6 +110,8 @@ pub struct Used {
     pub processes: u64,
     /// They wanted to write more than the limit of the disk leaves.
     pub is_disk_full: bool,
+    /// Processes, the first not among them, that were killed because there was too little memory.
+    pub memory_kills: Vec<MemoryKill>,
 }
 
 /// From the kernel process.

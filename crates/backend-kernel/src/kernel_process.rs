@@ -131,6 +131,10 @@ struct Sandbox {
     kernel: Rc<Kernel>,
     terminal: Option<Rc<Terminal>>,
     started: timers::Instant,
+    /// When the time of the specification is over.
+    deadline: Option<timers::Instant>,
+    /// The first process has ended.
+    is_over: Cell<bool>,
     ended_because: Rc<Cell<Option<Ending>>>,
     watch: Rc<Watch>,
     supervision: Option<Rc<Supervision>>,
@@ -205,21 +209,22 @@ impl Sandbox {
             kernel,
             terminal: streams.terminal,
             started: timers::now(),
+            deadline: deadline(spec),
+            is_over: Cell::new(false),
             ended_because,
             supervision,
             children,
             results,
             border,
         };
-        sandbox.set_timeout(spec);
+        sandbox.set_timeout();
         Ok(sandbox)
     }
 
-    fn set_timeout(&self, spec: &SandboxSpec) {
-        let Some(timeout) = spec.limits.timeout else { return };
-        let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    fn set_timeout(&self) {
+        let Some(deadline) = self.deadline else { return };
         let (kernel, because) = (Rc::clone(&self.kernel), Rc::clone(&self.ended_because));
-        self.kernel.timers.at(self.started.after(nanos), move || {
+        self.kernel.timers.at(deadline, move || {
             because.set(Some(Ending::TimedOut));
             kernel.kill_all();
         });
@@ -250,6 +255,8 @@ impl Sandbox {
             self.ended_because.set(Some(Ending::ZygoteDied));
         }
         engine.kill_all();
+        self.is_over.set(true);
+        self.show_output(&mut orders);
         let _ = starter.set_nonblocking(false);
         // What is done from here on is not the guest's.
         supervisor::set(None);
@@ -262,6 +269,22 @@ impl Sandbox {
             border.finish();
         }
         self.ending(spent)
+    }
+
+    /// Waits until a terminal that is slower than the guest was has shown everything, or nobody
+    /// wants to wait for that any longer.
+    fn show_output(&self, orders: &mut BufReader<&UnixStream>) {
+        /// How often to look for orders meanwhile.
+        const PATIENCE: Duration = Duration::from_millis(20);
+        let Some(terminal) = &self.terminal else { return };
+        while !matches!(self.ended_because.get(), Some(Ending::Killed | Ending::TimedOut))
+            && !terminal.show(PATIENCE)
+        {
+            if self.deadline.is_some_and(|deadline| deadline <= timers::now()) {
+                self.ended_because.set(Some(Ending::TimedOut));
+            }
+            self.obey(orders);
+        }
     }
 
     /// Does what the starter orders. When the starter is gone, nobody waits for the guest.
@@ -289,6 +312,10 @@ impl Sandbox {
         {
             return tree::follow_host_size(terminal);
         }
+        if self.is_over.get() {
+            // Only the terminal is waited for, and nobody inside is left to take a signal.
+            self.ended_because.set(Some(Ending::Killed));
+        }
         if let Some(first) = self.kernel.first() {
             // As from the kernel: nobody inside sent it.
             let _ = send_to_process(&first, signal, SigInfo::kernel(signal));
@@ -310,6 +337,7 @@ impl Sandbox {
             calls: self.engine.n_calls.get(),
             processes: self.kernel.n_forks(),
             peak_memory: self.watch.peak(),
+            memory_kills: self.watch.kills(),
             is_disk_full: self.results.is_disk_full(),
         };
         if let Some(ending) = self.ended_because.get() {
@@ -334,6 +362,12 @@ impl Sandbox {
     fn blocked(&self) -> Vec<ConnectionRecord> {
         self.kernel.network.blocked.list().into_iter().map(border::offline_record).collect()
     }
+}
+
+/// When the time of a sandbox that starts now is over.
+fn deadline(spec: &SandboxSpec) -> Option<timers::Instant> {
+    let nanos = u64::try_from(spec.limits.timeout?.as_nanos()).unwrap_or(u64::MAX);
+    Some(timers::now().after(nanos))
 }
 
 /// The CPU time of this process.

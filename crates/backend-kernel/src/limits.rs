@@ -4,13 +4,14 @@
 //! every guest thread waits, nothing grows. Without a limit for memory it looks at how much the
 //! host has left: guests that nobody limited must not take a machine down.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use kernel_core::timers;
 use kernel_files::tmpfs::space::total;
 use kernel_tasks::{Kernel, Process};
+use sandbox::MemoryKill;
 use sandbox_spec::Limits;
 
 use crate::control::Ending;
@@ -18,6 +19,11 @@ use crate::engine::Engine;
 
 /// How often to look.
 const INTERVAL_NANOS: u64 = 100_000_000;
+
+/// Where no limit needs it, memory is looked at once in so many looks, to tell how much it was.
+const LOOKS_FOR_THE_REPORT: u64 = 10;
+/// So many processes that were killed for want of memory are told of.
+const MAX_KILLS_TOLD: usize = 8;
 
 /// Without a limit, the guests give way when less than one part in this many of the host's memory is
 /// left ...
@@ -50,6 +56,8 @@ pub struct Watch {
     cpu_time: Option<Duration>,
     because: Rc<Cell<Option<Ending>>>,
     peak: Cell<u64>,
+    kills: RefCell<Vec<MemoryKill>>,
+    n_looks: Cell<u64>,
     is_set: Cell<bool>,
 }
 
@@ -68,13 +76,20 @@ impl Watch {
             cpu_time: limits.cpu_time,
             because: Rc::clone(because),
             peak: Cell::new(0),
+            kills: RefCell::default(),
+            n_looks: Cell::new(0),
             is_set: Cell::new(false),
         })
     }
 
-    /// The most memory that was seen in use.
+    /// The most memory that was seen in use at one time, or that one process said that it had.
     pub fn peak(&self) -> u64 {
-        self.peak.get()
+        self.peak.get().max(self.kernel.most_resident())
+    }
+
+    /// Processes, the first not among them, that were killed for want of memory.
+    pub fn kills(&self) -> Vec<MemoryKill> {
+        self.kills.borrow().clone()
     }
 
     /// Sets the next look, if there is something to look at.
@@ -92,7 +107,9 @@ impl Watch {
     }
 
     fn look(&self) {
-        if self.memory.is_some() || is_host_short() {
+        let n_looks = self.n_looks.get();
+        self.n_looks.set(n_looks.wrapping_add(1));
+        if self.memory.is_some() || is_host_short() || n_looks % LOOKS_FOR_THE_REPORT == 0 {
             self.look_at_memory();
         }
         self.look_at_cpu_time();
@@ -112,12 +129,33 @@ impl Watch {
         let elsewhere = total::bytes() + self.kernel.namespaces.unattached_bytes();
         let in_use = in_processes + elsewhere;
         self.peak.set(self.peak.get().max(in_use));
-        if in_use > self.memory.unwrap_or_else(|| host_memory().0 / FAIR_PART) {
+        let is_too_much = match self.memory {
+            Some(limit) => in_use > limit,
+            None => is_host_short() && in_use > host_memory().0 / FAIR_PART,
+        };
+        if is_too_much {
             // As Linux does: the largest one goes.
-            if let Some((_, process)) = used.into_iter().max_by_key(|(bytes, _)| *bytes) {
+            if let Some((bytes, process)) = used.into_iter().max_by_key(|(bytes, _)| *bytes) {
+                self.note_kill(&process, bytes);
                 self.end(&process, Ending::MemoryExceeded);
             }
         }
+    }
+
+    /// Keeps for the report that a process is killed for want of memory. How the first one ends is
+    /// told anyway.
+    fn note_kill(&self, process: &Process, bytes: u64) {
+        let mut kills = self.kills.borrow_mut();
+        if self.is_first(process) || kills.len() >= MAX_KILLS_TOLD {
+            return;
+        }
+        let name = process.any_thread().map_or(Vec::new(), |thread| thread.name());
+        let name = String::from_utf8_lossy(&name).into_owned();
+        kills.push(MemoryKill { pid: process.pid.0, name, bytes });
+    }
+
+    fn is_first(&self, process: &Process) -> bool {
+        self.kernel.first().is_some_and(|first| first.pid == process.pid)
     }
 
     fn look_at_cpu_time(&self) {
@@ -140,7 +178,7 @@ impl Watch {
     }
 
     fn end(&self, process: &Rc<Process>, why: Ending) {
-        if self.kernel.first().is_some_and(|first| first.pid == process.pid) {
+        if self.is_first(process) {
             self.because.set(Some(why));
         }
         process.kill();

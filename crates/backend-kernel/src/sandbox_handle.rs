@@ -190,6 +190,7 @@ impl Sandbox for Handle {
                     self.connections.extend(seen.unwrap_or_default());
                     let changes = self.lists_changes.then_some(changes);
                     let (end, usage) = (end(ending)?, usage(&used));
+                    let memory_kills = used.memory_kills;
                     let containment = std::mem::take(&mut self.layers);
                     return Ok(ExitReport {
                         end,
@@ -198,6 +199,7 @@ impl Sandbox for Handle {
                         not_copied,
                         activity,
                         containment,
+                        memory_kills,
                     });
                 }
                 Some(News::Changes(some)) => changes.extend(some),

@@ -1,11 +1,25 @@
 //! Saying something on standard error. That nobody listens any more is no reason to end: the
-//! macros of the standard library would panic.
+//! macros of the standard library would panic. That somebody listens who does not take anything
+//! is no reason to stay for ever.
+
+use host_sys::rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Whether standard error takes words, after some waiting if need be.
+pub fn is_heard() -> bool {
+    const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+    let errors = std::io::stderr();
+    let mut wanted = [PollFd::new(&errors, PollFlags::OUT)];
+    // An error is found out by writing.
+    poll(&mut wanted, Some(&PATIENCE)) != Ok(0)
+}
 
 /// Prints a line on standard error.
 macro_rules! eprintln {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
+        if $crate::speak::is_heard() {
+            let _ = writeln!(std::io::stderr(), $($words)*);
+        }
     }};
 }
 
@@ -13,6 +27,8 @@ macro_rules! eprintln {
 macro_rules! eprint {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let _ = write!(std::io::stderr(), $($words)*);
+        if $crate::speak::is_heard() {
+            let _ = write!(std::io::stderr(), $($words)*);
+        }
     }};
 }

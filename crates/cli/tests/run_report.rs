@@ -58,3 +58,34 @@ fn the_time_of_all_processes_is_told() {
     assert!(duration(&usage["kernel_time"]) > Duration::ZERO, "{usage}");
     assert_eq!(usage["is_disk_full"], false);
 }
+
+fn usage_of(options: &[&str], script: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let words = ["--json-report", file.to_str().unwrap(), "--", "sh", "-c", script];
+    let done = run(&[options, &words[..]].concat());
+    assert!(done.status.success(), "{done:?}");
+    let json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    json["report"]["usage"].clone()
+}
+
+#[test]
+fn the_memory_of_a_short_run_is_told() {
+    let peak = |script| usage_of(&[], script)["peak_memory"].as_u64().unwrap();
+    let least = peak("true");
+    assert!((100 << 10..100 << 20).contains(&least), "{least}");
+    // One process holds 30 MiB for a moment.
+    let more = peak("dd if=/dev/zero of=/dev/null bs=30M count=1 2>/dev/null");
+    assert!(more > 30 << 20, "{more}");
+}
+
+#[test]
+fn a_process_that_is_killed_for_want_of_memory_is_told_of() {
+    let script = "head -c 400M /dev/zero | tail -c 399M > /dev/null; echo still here; exit 0";
+    let done = run(&["--memory", "100M", "--", "sh", "-c", script]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert_eq!(done.stdout, b"still here\n");
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(errors.contains("out of memory: killed process"), "{errors}");
+    assert!(errors.contains("(tail), which held"), "{errors}");
+}

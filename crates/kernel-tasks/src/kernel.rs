@@ -84,6 +84,7 @@ pub struct Kernel {
     n_tasks: Cell<u32>,
     n_forks: Cell<u64>,
     ended_times: Cell<CpuTimes>,
+    most_resident: Cell<u64>,
     /// The parent of orphans. It has no thread: the kernel itself plays it, and forgets its
     /// children as soon as they end.
     init: RefCell<Option<Rc<Process>>>,
@@ -127,6 +128,7 @@ impl Kernel {
             n_tasks: Cell::new(0),
             n_forks: Cell::new(0),
             ended_times: Cell::default(),
+            most_resident: Cell::default(),
             init: RefCell::default(),
             first: RefCell::default(),
             first_status: Cell::default(),
@@ -276,6 +278,16 @@ impl Kernel {
     /// A process that has used so much has ended.
     pub(crate) fn add_cpu_times_of_ended(&self, times: CpuTimes) {
         self.ended_times.set(self.ended_times.get().plus(times));
+    }
+
+    /// A process that had so much memory at one time has ended.
+    pub(crate) fn note_resident_of_ended(&self, bytes: u64) {
+        self.most_resident.set(self.most_resident.get().max(bytes));
+    }
+
+    /// The most memory that one of the processes that have ended had, in bytes, by its own word.
+    pub fn most_resident(&self) -> u64 {
+        self.most_resident.get()
     }
 
     /// How many threads may live at a time.

@@ -1,5 +1,7 @@
 //! What is behind a terminal: a master, or a host terminal.
 
+use std::time::Duration;
+
 use linux_abi::SysResult;
 use linux_abi::terminals::PacketStatus;
 
@@ -10,6 +12,11 @@ pub trait Driver {
 
     /// Takes output; no more than there is [room](Self::room) for.
     fn put(&self, bytes: &[u8]) -> SysResult<()>;
+
+    /// Shows what it has taken, for which it waits so long at most. Returns whether it is done.
+    fn show(&self, _patience: Duration) -> bool {
+        true
+    }
 
     /// Throws away output that has not been shown.
     fn flush_output(&self);

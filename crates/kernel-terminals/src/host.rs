@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 use host_sys::rustix::event::{PollFd, PollFlags, Timespec};
 use host_sys::rustix::fs::{Mode, OFlags};
@@ -129,6 +130,15 @@ impl HostLine {
         }
     }
 
+    /// Waits until the host takes output, but not for longer than this.
+    fn wait_for_room(&self, patience: Duration) {
+        let mut wanted = [PollFd::new(&self.host, PollFlags::OUT)];
+        if let Ok(patience) = Timespec::try_from(patience) {
+            // Whether it does is found out by writing.
+            let _ = rustix::event::poll(&mut wanted, Some(&patience));
+        }
+    }
+
     /// Shows what waits, as far as the host takes it.
     fn write_host(&self) -> SysResult {
         let mut output = self.output.borrow_mut();
@@ -184,6 +194,16 @@ impl Driver for HostLine {
         }
         self.output.borrow_mut().extend(bytes);
         self.write_host()
+    }
+
+    fn show(&self, patience: Duration) -> bool {
+        // What cannot be shown, because the host's terminal is gone, is thrown away there.
+        let _ = self.write_host();
+        if !self.output.borrow().is_empty() {
+            self.wait_for_room(patience);
+            let _ = self.write_host();
+        }
+        self.output.borrow().is_empty()
     }
 
     fn flush_output(&self) {

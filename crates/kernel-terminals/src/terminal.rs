@@ -9,6 +9,7 @@ mod transfer;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 
 use kernel_core::timers::{Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
@@ -165,6 +166,13 @@ impl Terminal {
         if self.write_room() > 0 {
             self.queue.wake(PollEvents::WRITABLE);
         }
+    }
+
+    /// Has the driver show what it has taken, for which it waits so long at most. Returns whether
+    /// everything is shown. For the time when nobody writes any more.
+    pub fn show(&self, patience: Duration) -> bool {
+        self.put_echo();
+        self.driver.show(patience)
     }
 
     /// The line is gone: every open file is dead, the session has no terminal any more.

@@ -88,8 +88,23 @@ pub struct ExitReport {
     /// What it did, if that was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<Box<Activity>>,
+    /// Processes, the first not among them, that were killed because there was too little memory.
+    /// The first few of them if there were many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_kills: Vec<MemoryKill>,
     /// What held it: every layer, each once.
     pub containment: Vec<LayerReport>,
+}
+
+/// A process that was killed because there was too little memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryKill {
+    /// Its id inside.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// What it held, in bytes.
+    pub bytes: u64,
 }
 
 /// Something that should have been copied to the host.

@@ -15,6 +15,6 @@ mod streams;
 pub use backend::{Backend, Control, Sandbox};
 pub use capabilities::{CapabilityReport, LayerReport, LayerState};
 pub use errors::{ControlError, ProgramError, StartError, WaitError};
-pub use exit::{End, ExitReport, NotCopied, Usage};
+pub use exit::{End, ExitReport, MemoryKill, NotCopied, Usage};
 pub use sandbox_spec as spec;
 pub use streams::Streams;

@@ -43,6 +43,7 @@ impl Process {
         self.status.set(Some(status));
         let times = self.cpu_times();
         self.kernel.add_cpu_times_of_ended(times);
+        self.kernel.note_resident_of_ended(self.usage().max_resident);
         if let Some(supervisor) = supervisor::get() {
             let event = ProcessEvent::Ended(status, times.user, times.system);
             supervisor.process(self.pid, event);

@@ -1,0 +1,75 @@
+//! A terminal that is slower than the guest: everything is shown before `belljar` ends, unless
+//! somebody ends it.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+/// More than a host's terminal and the kernel process together hold.
+const SCRIPT: &str = "head -c 50000 /dev/zero | tr '\\0' x; printf END";
+
+/// Starts `belljar run` on a terminal of its own. Returns the other side of that.
+fn start(options: &[&str], script: &str) -> (File, Child) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY;
+    let side: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait", env!("CARGO_BIN_EXE_belljar"), "run"]);
+    command.args(options).args(["--", "sh", "-c", script]);
+    command.stdin(side.try_clone().unwrap()).stdout(side.try_clone().unwrap()).stderr(side);
+    (File::from(master), command.spawn().unwrap())
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "belljar does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn everything_is_shown_to_a_slow_reader() {
+    let (mut master, mut child) = start(&[], SCRIPT);
+    let (mut seen, mut chunk) = (Vec::new(), [0; 1024]);
+    // The guest is long gone when most of it is read. The end of a terminal is an error.
+    std::thread::sleep(Duration::from_millis(500));
+    while let Ok(n @ 1..) = master.read(&mut chunk) {
+        seen.extend(chunk.iter().take(n));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(wait(&mut child).success());
+    assert_eq!(seen.iter().filter(|byte| **byte == b'x').count(), 50_000);
+    assert!(seen.ends_with(b"END"));
+}
+
+#[test]
+fn a_time_limit_ends_the_wait_for_the_terminal() {
+    let (_master, mut child) = start(&["--timeout", "2s"], SCRIPT);
+    // What is said about the end goes to that terminal, which nobody reads: it has room for it.
+    assert_eq!(wait(&mut child).code(), Some(124));
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_the_terminal() {
+    let (master, mut child) = start(&[], SCRIPT);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none(), "there is more to show");
+    let group = rustix::termios::tcgetpgrp(&master).unwrap();
+    kill_process(Pid::from_raw(group.as_raw_nonzero().get()).unwrap(), Signal::TERM).unwrap();
+    assert_eq!(wait(&mut child).code(), Some(137));
+}
