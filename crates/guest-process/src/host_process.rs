@@ -111,8 +111,14 @@ impl HostProcess {
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
         let mut pieces = [IoSliceMut::new(&mut byte)];
-        let flags = RecvFlags::DONTWAIT;
-        let received = rustix::net::recvmsg(&self.socket, &mut pieces, &mut control, flags).ok()?;
+        let mut receive =
+            || rustix::net::recvmsg(&self.socket, &mut pieces, &mut control, RecvFlags::DONTWAIT);
+        let received = match receive() {
+            // It ended with a message of ours unread. The host says so once, before what it sent.
+            Err(Errno::CONNRESET) => receive(),
+            received => received,
+        };
+        let received = received.ok()?;
         self.is_hung_up.set(received.bytes == 0);
         control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
@@ -221,4 +227,29 @@ fn by_pages(
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ended_with_a_message_unread_is_known() {
+        let (ours, theirs) = socket_pair().unwrap();
+        rustix::net::send(&theirs, b"h", SendFlags::empty()).unwrap();
+        let host = HostProcess::new(ours, &Rc::default());
+        host.send([1, 2], &[]).unwrap();
+        drop(theirs);
+        assert_eq!(host.pid(), Some(rustix::process::getpid()));
+    }
+
+    #[test]
+    fn who_ended_without_a_word_is_unknown() {
+        let (ours, theirs) = socket_pair().unwrap();
+        let host = HostProcess::new(ours, &Rc::default());
+        host.send([1, 2], &[]).unwrap();
+        assert!(!host.died_unknown());
+        drop(theirs);
+        assert!(host.died_unknown());
+    }
 }
