@@ -176,11 +176,14 @@ impl Program {
         Ok(base.wrapping_add(end.ok_or(Errno::ENOEXEC)?))
     }
 
-    /// What to map, once moved.
+    /// What to map, once moved. `ENOMEM` if that is more than user memory has room for.
     pub fn segments(&self, file: &Rc<OpenFile>, base: u64) -> SysResult<Vec<Segment>> {
         let mut segments = Vec::new();
         for load in &self.loads {
             let start = base.wrapping_add(load.address);
+            if start.checked_add(load.memory_size).is_none_or(|end| end >= USER_END) {
+                return Err(Errno::ENOMEM);
+            }
             let page_start = start / PAGE * PAGE;
             let file_end = start + load.file_size;
             let mapped_end =
