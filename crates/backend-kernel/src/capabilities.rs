@@ -5,7 +5,7 @@ use host_sys::{Forked, Namespace, fork_into, landlock_abi, seccomp_trap_availabl
 use sandbox::{CapabilityReport, LayerReport, LayerState};
 use sandbox_spec::ContainmentLayer;
 
-use crate::namespaces;
+use crate::{control_group, lockdown, namespaces};
 
 /// Why this backend cannot run here at all. Cheap: asked at every start.
 pub fn obstacles() -> Vec<String> {
@@ -23,7 +23,8 @@ pub fn obstacles() -> Vec<String> {
 
 /// Every layer, with its state.
 pub fn report() -> CapabilityReport {
-    let layers = layers(&permitted_namespaces());
+    let mut layers = layers(&permitted_namespaces());
+    lockdown::note(&mut layers, control_group::report(control_group::state()));
     CapabilityReport { backend: crate::NAME, obstacles: obstacles(), layers }
 }
 
@@ -56,7 +57,8 @@ fn state(layer: ContainmentLayer, namespaces: &[Namespace]) -> LayerState {
             LayerState::Unavailable("the host's kernel has none".to_owned())
         }
         ContainmentLayer::Landlock => LayerState::InForce,
-        ContainmentLayer::ControlGroup => LayerState::Unused("not written yet".to_owned()),
+        // Known to the starter, which says so.
+        ContainmentLayer::ControlGroup => LayerState::Unused("not tried".to_owned()),
     }
 }
 

@@ -10,10 +10,11 @@ use sandbox_spec::{Activity, Change, ConnectionRecord};
 use serde::{Deserialize, Serialize};
 
 /// To the kernel process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// The kernel process's users are mapped: it may begin.
-    Begin,
+    /// The kernel process's users are mapped, and it is in its control group if there is one: it
+    /// may begin.
+    Begin(LayerReport),
     /// Send the guest a signal.
     Signal(u8),
     /// End everything.

@@ -15,7 +15,7 @@ use guest_process::{SharedBell, Zygote, filter};
 use host_sys::{Namespace, SignalDescriptor, rustix};
 use kernel_core::credentials::Credentials;
 use kernel_core::executor::Executor;
-use kernel_core::host_events::HostEvents;
+use kernel_core::host_events::{HostEvents, Watch as Watched};
 use kernel_core::supervisor::{self, Supervisor};
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
@@ -25,9 +25,9 @@ use kernel_tasks::process::CpuTimes;
 use kernel_tasks::signals::send_to_process;
 use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
-use linux_abi::Errno;
 use linux_abi::signals::{SigInfo, Signal};
-use sandbox::Streams;
+use linux_abi::{Errno, SysResult};
+use sandbox::{LayerReport, Streams};
 use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec, Trace};
 
 use crate::border::{self, Border};
@@ -58,7 +58,11 @@ pub fn run(
         std::process::exit(1);
     }
     let started = match control::receive(&mut orders) {
-        Ok(Some(Order::Begin)) => Sandbox::start(spec, namespaces, streams, &starter, line),
+        Ok(Some(Order::Begin(group))) => {
+            let mut layers = capabilities::layers(namespaces);
+            lockdown::note(&mut layers, group);
+            Sandbox::start(spec, layers, streams, &starter, line)
+        }
         _ => std::process::exit(1), // the starter is gone
     };
     let code = match started {
@@ -106,7 +110,7 @@ fn io_step(what: &'static str) -> impl Fn(std::io::Error) -> Refusal {
 }
 
 /// As many host processes as the mechanism has room for.
-const MOST_TASKS: u32 = 4000;
+pub const MOST_TASKS: u32 = 4000;
 
 /// What the guest may write to its standard streams. More ends the sandbox, after the call that
 /// wanted more.
@@ -139,6 +143,8 @@ struct Sandbox {
     watch: Rc<Watch>,
     supervision: Option<Rc<Supervision>>,
     children: SignalDescriptor,
+    /// Children and orders.
+    _watches: [Watched; 2],
     results: Results,
     border: Option<Rc<Border>>,
 }
@@ -146,7 +152,7 @@ struct Sandbox {
 impl Sandbox {
     fn start(
         spec: &SandboxSpec,
-        namespaces: &[Namespace],
+        mut layers: Vec<LayerReport>,
         streams: Streams,
         starter: &UnixStream,
         line: Option<Line>,
@@ -183,9 +189,10 @@ impl Sandbox {
             .map_err(kernel_step("open the streams"))?;
         // What the host has to open for us is open; what comes now is held to the mounts.
         let tracer = tracer(spec)?;
-        let mut layers = capabilities::layers(namespaces);
         lockdown::note(&mut layers, lockdown::restrict_files(spec));
         let engine = new_engine(&kernel, tracer)?;
+        let watches =
+            watch_the_host(&engine, &children, starter).map_err(kernel_step("watch the host"))?;
         let mut credentials = Credentials::of_user(uid, gid);
         credentials.groups = spec.identity.groups.clone().into();
         let thread = kernel
@@ -214,6 +221,7 @@ impl Sandbox {
             ended_because,
             supervision,
             children,
+            _watches: watches,
             results,
             border,
         };
@@ -232,11 +240,6 @@ impl Sandbox {
 
     fn serve(&self, starter: &UnixStream) -> News {
         let engine = &self.engine;
-        // None of these can fail for descriptors of their kinds.
-        let _ = engine.set_alarms();
-        let quiet = WaitQueue::new();
-        let _children = engine.host_events.watch(self.children.as_fd(), quiet.clone());
-        let _orders = engine.host_events.watch(starter.as_fd(), quiet);
         let _ = starter.set_nonblocking(true);
         let mut orders = BufReader::new(starter);
         self.watch.set();
@@ -291,7 +294,7 @@ impl Sandbox {
     fn obey(&self, orders: &mut BufReader<&UnixStream>) {
         loop {
             match control::receive::<Order>(orders) {
-                Ok(Some(Order::Begin)) => {}
+                Ok(Some(Order::Begin(_))) => {}
                 Ok(Some(Order::Signal(number))) => self.signal(number),
                 Ok(Some(Order::Kill)) | Ok(None) => {
                     self.ended_because.set(Some(Ending::Killed));
@@ -362,6 +365,19 @@ impl Sandbox {
     fn blocked(&self) -> Vec<ConnectionRecord> {
         self.kernel.network.blocked.list().into_iter().map(border::offline_record).collect()
     }
+}
+
+/// Has a sleeping kernel get up for guests, timers, children and orders. A host without descriptors
+/// refuses: better now than to sleep for ever.
+fn watch_the_host(
+    engine: &Engine,
+    children: &SignalDescriptor,
+    starter: &UnixStream,
+) -> SysResult<[Watched; 2]> {
+    engine.set_alarms()?;
+    let quiet = WaitQueue::new();
+    let children = engine.host_events.watch(children.as_fd(), quiet.clone())?;
+    Ok([children, engine.host_events.watch(starter.as_fd(), quiet)?])
 }
 
 /// When the time of a sandbox that starts now is over.

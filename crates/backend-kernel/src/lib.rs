@@ -8,7 +8,8 @@
 
 mod border;
 mod capabilities;
-mod control;
+pub mod control;
+mod control_group;
 mod engine;
 mod first_program;
 pub mod kernel_filter;

@@ -109,7 +109,8 @@ impl Watch {
     fn look(&self) {
         let n_looks = self.n_looks.get();
         self.n_looks.set(n_looks.wrapping_add(1));
-        if self.memory.is_some() || is_host_short() || n_looks % LOOKS_FOR_THE_REPORT == 0 {
+        if self.memory.is_some() || is_host_short() || n_looks.is_multiple_of(LOOKS_FOR_THE_REPORT)
+        {
             self.look_at_memory();
         }
         self.look_at_cpu_time();

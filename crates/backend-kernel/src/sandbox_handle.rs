@@ -12,17 +12,20 @@ use kernel_files::copy_out::list_changes;
 use kernel_files::root::kept_tree;
 use linux_abi::Errno;
 use sandbox::{
-    Control, ControlError, End, ExitReport, LayerReport, ProgramError, Sandbox, StartError,
-    Streams, Usage, WaitError,
+    Control, ControlError, End, ExitReport, LayerReport, LayerState, ProgramError, Sandbox,
+    StartError, Streams, Usage, WaitError,
 };
 use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
+use crate::control_group::{self, ControlGroup};
 use crate::porter::{self, Line, Porter};
 use crate::{NAME, capabilities, kernel_process, namespaces};
 
 /// What a process dies of that breaks its filter.
 const SIGSYS: i32 = 31;
+/// What the host kills by that has no memory left.
+const SIGKILL: u8 = 9;
 
 /// Starts a kernel process, and waits until it has loaded the program.
 pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
@@ -33,6 +36,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let host = |step| move |cause| StartError::Host { step, cause };
     let (porter, line) = porter::start(spec)?.unzip();
     let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
+    let group = control_group::make(spec);
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
     let (forked, namespaces) = namespaces::fork().map_err(host("start the kernel process"))?;
     let pid = match forked {
@@ -46,7 +50,16 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     if namespaces.contains(&Namespace::User) {
         map_users(pid).map_err(host("map users"))?;
     }
-    control::send(&ours, &Order::Begin).map_err(host("start the kernel process"))?;
+    let group = group.and_then(|group| match group.take(pid) {
+        Ok(()) => Ok(group),
+        Err(error) => Err(LayerState::Unavailable(error.to_string())),
+    });
+    let (group, state) = match group {
+        Ok(group) => (Some(group), LayerState::InForce),
+        Err(state) => (None, state),
+    };
+    let begin = Order::Begin(control_group::report(state));
+    control::send(&ours, &begin).map_err(host("start the kernel process"))?;
     drop((theirs, streams, line));
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
     let mut handle = Handle {
@@ -56,6 +69,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         reaped: None,
         porter,
         audit,
+        group,
         layers: Vec::new(),
         connections: Vec::new(),
         lists_changes: spec.lists_changes,
@@ -144,6 +158,7 @@ struct Handle {
     porter: Option<Porter>,
     /// The audit log, where there is no porter that writes it.
     audit: Option<File>,
+    group: Option<ControlGroup>,
     connections: Vec<ConnectionRecord>,
     lists_changes: bool,
     layers: Vec<LayerReport>,
@@ -189,6 +204,14 @@ impl Sandbox for Handle {
                     let seen = self.porter.take().map(Porter::finish);
                     self.connections.extend(seen.unwrap_or_default());
                     let changes = self.lists_changes.then_some(changes);
+                    let group = self.group.take();
+                    let memory_kills_by_host = group.map_or(0, |it| it.n_memory_kills());
+                    let ending = match ending {
+                        Ending::Signaled(SIGKILL, _) if memory_kills_by_host > 0 => {
+                            Ending::MemoryExceeded
+                        }
+                        ending => ending,
+                    };
                     let (end, usage) = (end(ending)?, usage(&used));
                     let memory_kills = used.memory_kills;
                     let containment = std::mem::take(&mut self.layers);
@@ -200,6 +223,7 @@ impl Sandbox for Handle {
                         activity,
                         containment,
                         memory_kills,
+                        memory_kills_by_host,
                     });
                 }
                 Some(News::Changes(some)) => changes.extend(some),

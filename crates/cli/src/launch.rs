@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use sandbox::{Backend, End, ExitReport, MemoryKill, ProgramError, Sandbox, StartError, Streams};
+use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
 use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
     if let Some(words) = explain(&report.end, spec) {
         eprintln!("{words}");
     }
-    tell_memory_kills(&report.memory_kills);
+    tell_memory_kills(report);
     if report.usage.is_disk_full {
         let limit = spec.limits.disk.map_or(String::new(), |size| format!(" of {size}"));
         eprintln!(
@@ -71,13 +71,17 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
 }
 
 /// Says which processes, besides the first, were killed for want of memory: as the host's log would.
-fn tell_memory_kills(kills: &[MemoryKill]) {
-    for kill in kills {
+fn tell_memory_kills(report: &ExitReport) {
+    for kill in &report.memory_kills {
         let size = kill.bytes.div_ceil(1 << 20);
         let (name, pid) = (kill.name.escape_debug(), kill.pid);
         eprintln!("warning: out of memory: killed process {pid} ({name}), which held {size} MiB");
     }
-    if !kills.is_empty() {
+    if report.memory_kills_by_host > 0 {
+        let count = report.memory_kills_by_host;
+        eprintln!("warning: out of memory: the host killed {count} of its processes");
+    }
+    if !report.memory_kills.is_empty() || report.memory_kills_by_host > 0 {
         eprintln!("hint: --memory SIZE gives it more");
     }
 }

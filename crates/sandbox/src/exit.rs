@@ -92,8 +92,16 @@ pub struct ExitReport {
     /// The first few of them if there were many.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory_kills: Vec<MemoryKill>,
+    /// How many processes the host killed because their control group had no memory left.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub memory_kills_by_host: u64,
     /// What held it: every layer, each once.
     pub containment: Vec<LayerReport>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the serializer wants it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A process that was killed because there was too little memory.
