@@ -66,7 +66,7 @@ fn usage_of(options: &[&str], script: &str) -> Value {
     let done = run(&[options, &words[..]].concat());
     assert!(done.status.success(), "{done:?}");
     let json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    json["report"]["usage"].clone()
+    json.pointer("/report/usage").unwrap().clone()
 }
 
 #[test]
