@@ -10,14 +10,52 @@ const BUFFER: usize = 600;
 /// `AT_FDCWD`.
 const HERE: u64 = (-100_i64).cast_unsigned();
 
+/// What several calls in a row are about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Focus {
+    /// The descriptor.
+    pub descriptor: Option<u64>,
+    /// The path.
+    pub path: Option<&'static str>,
+}
+
 /// The registers of one call.
-pub fn registers(call: &Syscall, arena: &mut Arena<'_>, rng: &mut Rng) -> Registers {
+pub fn registers(call: &Syscall, focus: Focus, arena: &mut Arena<'_>, rng: &mut Rng) -> Registers {
     let mut registers: Registers = std::array::from_fn(|_| word(rng));
     for (register, argument) in registers.iter_mut().zip(call.arguments) {
-        let likely = likely_value(argument.name, rng).filter(|_| rng.u8(..8) != 0);
+        let likely = likely_value(argument.name, rng)
+            .or_else(|| likely_string(call.name, argument.name, arena, rng))
+            .or_else(|| focused(argument.kind, focus, arena))
+            .filter(|_| rng.u8(..8) != 0);
         *register = likely.unwrap_or_else(|| value(argument.kind, arena, rng));
     }
     registers
+}
+
+/// What an argument of this kind is while calls have something in common.
+fn focused(kind: Kind, focus: Focus, arena: &mut Arena<'_>) -> Option<u64> {
+    match kind {
+        Kind::Fd => focus.descriptor,
+        Kind::Path => focus.path.map(|path| arena.string(path)),
+        _ => None,
+    }
+}
+
+/// Strings that are not paths, and paths that only some calls take.
+fn likely_string(call: &str, name: &str, arena: &mut Arena<'_>, rng: &mut Rng) -> Option<u64> {
+    let strings: &[&str] = match (call, name) {
+        (call, "name") if call.contains("xattr") => {
+            &["user.a", "user.b", "trusted.a", "security.capability", "system.posix_acl_access"]
+        }
+        (call, "name") if call.starts_with("mq_") => &["queue", "other"],
+        ("fsopen", _) => &["tmpfs", "proc", "overlay", "mqueue", "cgroup2"],
+        ("fsconfig", "key") => &["size", "mode", "source", "ro", "lowerdir"],
+        ("mount", "filesystemtype") => &["tmpfs", "proc", "sysfs", "overlay", "mqueue", "devpts"],
+        ("mount" | "umount2" | "pivot_root" | "chroot", _) => &["/tmp/d", "/dir", "/tmp", "/"],
+        ("execve" | "execveat", _) => &["/program", "/script", "/proc/self/exe", ""],
+        _ => return None,
+    };
+    rng.choice(strings).map(|string| arena.string(string))
 }
 
 /// What an argument of this name most often is, so that calls get further than their first check.
@@ -37,6 +75,14 @@ fn likely_value(name: &str, rng: &mut Rng) -> Option<u64> {
         "key" | "semid" | "msqid" | "shmid" | "timerid" => &[0, 0, 1, 2, 3],
         "pid" | "tgid" | "tid" | "who" => &[0, 1, 2, 3, 4, 5],
         "prot" => &[0, 1, 3],
+        "cmd" => &[0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 14, 16, 17, 1024, 1030, 1031, 1032, 1033, 1034],
+        "op" | "operation" => &[1, 2, 3, 4, 5, 16],
+        "option" => &[1, 2, 3, 4, 8, 15, 16, 22, 23, 24, 36, 37, 38, 39, 47, 53],
+        "futex_op" => &[0, 1, 3, 4, 5, 6, 7, 9, 10, 128, 129],
+        "resource" => &[0, 1, 3, 5, 6, 7, 8, 9, 15],
+        "usize" | "how_size" => &[16, 24],
+        "msg_prio" => &[0, 1, 31],
+        "backlog" => &[0, 1, 5],
         _ => return None,
     };
     rng.choice(values).copied()

@@ -1,12 +1,19 @@
-//! Runs rounds of random system calls: `kernel-fuzz --calls 1000000`.
+//! Runs rounds of random system calls: `kernel-fuzz --calls 1000000`; or gives parsers changed
+//! files: `kernel-fuzz --parser all --inputs 100000`.
 
 #![forbid(unsafe_code)]
 
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Parser;
+use kernel_fuzz::corpus::{corpus, mutations};
+use kernel_fuzz::emit::emit;
+use kernel_fuzz::parsers::TARGETS;
 use kernel_fuzz::round::{CALLS_PER_ROUND, fill_root, round};
 use kernel_fuzz::tally::Tally;
 use kernel_syscalls::{Registers, Syscall};
@@ -26,6 +33,15 @@ struct Options {
     /// Go on after a failure, and show all of them
     #[arg(long)]
     all: bool,
+    /// Make none of the calls, and write them to a file for a real guest
+    #[arg(long, value_name = "FILE")]
+    emit: Option<PathBuf>,
+    /// Make no calls: give a parser, or `all` of them, changed files of `fuzz/corpus`
+    #[arg(long, value_name = "NAME")]
+    parser: Option<String>,
+    /// How many of them each parser gets
+    #[arg(long, default_value_t = 10_000)]
+    inputs: u64,
 }
 
 /// A process makes so many calls at most: a kernel of a test that is over keeps its descriptors,
@@ -34,8 +50,12 @@ const CALLS_PER_PROCESS: u64 = 1_000_000;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let result =
-        if options.calls > CALLS_PER_PROCESS { run_batches(&options) } else { run(&options) };
+    let result = match (&options.emit, &options.parser) {
+        (Some(path), _) => emit_to(&options, path),
+        (None, Some(name)) => parse(&options, name),
+        (None, None) if options.calls > CALLS_PER_PROCESS => run_batches(&options),
+        (None, None) => run(&options),
+    };
     match result {
         Ok(0) => ExitCode::SUCCESS,
         Ok(n) => {
@@ -47,6 +67,28 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn emit_to(options: &Options, path: &Path) -> Result<u32> {
+    let file = File::create(path)?;
+    emit(options.seed, options.calls, &mut BufWriter::new(file))?;
+    Ok(0)
+}
+
+fn parse(options: &Options, name: &str) -> Result<u32> {
+    for target in TARGETS.iter().filter(|target| name == "all" || name == target.name) {
+        let started = Instant::now();
+        let corpus = corpus(target.name)?;
+        mutations(target, &corpus, options.seed, options.inputs)?;
+        println!(
+            "{}: {} files, {} mutations in {:.1?}",
+            target.name,
+            corpus.len(),
+            options.inputs,
+            started.elapsed()
+        );
+    }
+    Ok(0)
 }
 
 /// Has other processes make the calls, one after the other.

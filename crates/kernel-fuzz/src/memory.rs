@@ -154,6 +154,11 @@ impl<'a> Arena<'a> {
         self.put(&bytes)
     }
 
+    /// A string, with the zero at its end.
+    pub fn string(&mut self, text: &str) -> u64 {
+        self.put(&[text.as_bytes(), &[0]].concat())
+    }
+
     /// A path, sometimes nowhere.
     pub fn path(&mut self, rng: &mut Rng) -> u64 {
         if rng.u8(..32) == 0 {

@@ -2,58 +2,23 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use fastrand::Rng;
-use kernel_syscalls::{Body, Registers, SYSCALLS, Status, Syscall};
+use kernel_syscalls::{Registers, Syscall};
 
 use crate::arguments::registers;
+use crate::chooser::{Choice, Chooser, Reach, body};
 use crate::memory::Arena;
 use crate::tally::Tally;
 use crate::world::World;
 
 /// How many calls one world sees.
 pub const CALLS_PER_ROUND: u64 = 3000;
-/// A call that takes longer stops everybody else for too long.
+/// A call that takes more CPU time stops everybody else for too long. Not by the clock on the
+/// wall: the machine may be busy.
 const MAX_TIME: Duration = Duration::from_secs(3);
-
-/// Calls after which there is something to call others on.
-const MAKERS: [&str; 16] = [
-    "openat",
-    "open",
-    "socket",
-    "socketpair",
-    "pipe2",
-    "eventfd2",
-    "epoll_create1",
-    "timerfd_create",
-    "signalfd4",
-    "memfd_create",
-    "inotify_init1",
-    "mkdir",
-    "dup",
-    "clone",
-    "bind",
-    "listen",
-];
-/// Calls after which there is less to call others on: only now and then.
-const ENDERS: [&str; 6] = ["exit", "exit_group", "kill", "close_range", "tkill", "rt_sigsuspend"];
-
-struct Callable {
-    call: &'static Syscall,
-    body: Body,
-}
-
-fn callables() -> Vec<Callable> {
-    let body = |call: &'static Syscall| match call.status {
-        Status::Full(body) | Status::Partial(body, _) | Status::Stub(body, _) => {
-            Some(Callable { call, body })
-        }
-        Status::Shim(_) | Status::Refused(..) | Status::Missing => None,
-    };
-    SYSCALLS.iter().filter_map(body).collect()
-}
 
 /// Fills a folder that is the root of all worlds.
 pub fn fill_root(folder: &Path) -> Result<()> {
@@ -105,7 +70,23 @@ fn tiny_program() -> Vec<u8> {
 
 /// Makes `n` calls from `seed`. An error names the call that did what no call may do.
 /// `before` is told of each call before it is made.
+///
+/// A thread of its own makes them: what a kernel counts for itself, it counts by thread, and a kernel
+/// process has one.
 pub fn round(
+    root: &Path,
+    seed: u64,
+    n: u64,
+    tally: &mut Tally,
+    before: &mut (dyn FnMut(&Syscall, &Registers) + Send),
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let made = scope.spawn(|| round_here(root, seed, n, tally, before)).join();
+        made.unwrap_or_else(|_| bail!("seed {seed}: panicked outside of a call"))
+    })
+}
+
+fn round_here(
     root: &Path,
     seed: u64,
     n: u64,
@@ -113,9 +94,7 @@ pub fn round(
     before: &mut dyn FnMut(&Syscall, &Registers),
 ) -> Result<()> {
     let mut rng = Rng::with_seed(seed);
-    let callables = callables();
-    let makers: Vec<&Callable> =
-        callables.iter().filter(|one| MAKERS.contains(&one.call.name)).collect();
+    let mut chooser = Chooser::new(Reach::Kernel);
     let uid = if rng.bool() { 0 } else { 1000 };
     let mut world = World::new(root, uid)?;
     for number in 0..n {
@@ -125,34 +104,37 @@ pub fn round(
         }
         if world.is_over() {
             world = World::new(root, uid)?;
+            chooser.begin();
         }
         let Some((index, thread)) = world.choose(&mut rng) else {
             world = World::new(root, uid)?;
+            chooser.begin();
             continue;
         };
-        let from_makers = rng.u8(..4) == 0;
-        let chosen =
-            if from_makers { rng.choice(&makers).copied() } else { rng.choice(&callables) };
-        let Some(Callable { call, body }) = chosen else { bail!("the table is empty") };
-        if ENDERS.contains(&call.name) && rng.u8(..40) != 0 {
-            continue;
-        }
+        let Some(Choice { call, focus }) = chooser.next(&mut rng) else { continue };
+        let Some(body) = body(call) else { bail!("{} has no body", call.name) };
         let registers = {
             let memory = thread.memory();
-            registers(call, &mut Arena::new(&memory, &mut rng), &mut rng)
+            registers(call, focus, &mut Arena::new(&memory, &mut rng), &mut rng)
         };
         drop(thread);
         before(call, &registers);
-        let started = Instant::now();
-        let answer = guarded(|| world.call(index, *body, registers))
+        let started = cpu_time();
+        let answer = guarded(|| world.call(index, body, registers))
             .with_context(|| describe(seed, number, call, &registers))?;
-        let took = started.elapsed();
+        let took = cpu_time().saturating_sub(started);
         if took > MAX_TIME {
             bail!("{} took {took:?}", describe(seed, number, call, &registers));
         }
         tally.count(call.name, answer, took);
     }
     guarded(|| drop(world)).with_context(|| format!("seed {seed}: at the end"))
+}
+
+/// The CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 fn describe(seed: u64, number: u64, call: &Syscall, registers: &Registers) -> String {

@@ -77,6 +77,18 @@ impl World {
         self.kernel.first_status().is_some() || self.guests.is_empty()
     }
 
+    /// The thread that was there first, or who stands in its place.
+    pub fn first(&self) -> Option<Rc<Thread>> {
+        self.guests.first().map(|guest| Rc::clone(&guest.thread))
+    }
+
+    /// Forgets the call in which a thread waits.
+    pub fn abandon(&mut self, index: usize) {
+        if let Some(guest) = self.guests.get_mut(index) {
+            guest.waits = None;
+        }
+    }
+
     /// A thread that can make a call, if there is one.
     pub fn choose(&self, rng: &mut Rng) -> Option<(usize, Rc<Thread>)> {
         let free: Vec<usize> = (0..self.guests.len())

@@ -1,0 +1,60 @@
+//! Programs: ELF files and scripts.
+
+use std::rc::Rc;
+
+use kernel_loader::LoadRequest;
+use kernel_tasks::exec::parse_script;
+use linux_abi::Fd;
+
+use super::scratch::{self, Scratch};
+
+/// More than any header says; the rest of a program is not looked at.
+const MAX_INPUT: usize = 128 << 10;
+
+/// Loads an ELF program, which may be its own interpreter.
+pub fn program(bytes: &[u8]) {
+    let bytes = bytes.get(..MAX_INPUT).unwrap_or(bytes);
+    scratch::with(|scratch| {
+        load(scratch, bytes);
+        scratch.close_all();
+    });
+}
+
+fn load(scratch: &mut Scratch, bytes: &[u8]) -> Option<()> {
+    let name = scratch.put(0, b"input\0");
+    let fd = scratch.call("memfd_create", &[name, 0]).cast_unsigned();
+    let length = bytes.len() as u64;
+    let address = scratch.put(4096, bytes);
+    scratch.call("write", &[fd, address, length]);
+    let thread = scratch.thread()?;
+    let file = thread.file(Fd(i32::try_from(fd).ok()?)).ok()?;
+    let (argv, envp) = (vec![b"program".to_vec()], vec![b"A=b".to_vec()]);
+    let open = |_: &[u8]| Ok(Rc::clone(&file));
+    let loaded = kernel_loader::load(&LoadRequest {
+        program: &file,
+        name: b"/program",
+        argv: &argv,
+        envp: &envp,
+        open: &open,
+        ids: [0; 4],
+        secure: false,
+        stack_limit: 8 << 20,
+    });
+    if let Ok(loaded) = loaded {
+        // What the shim is told to map lies where guests may have memory.
+        const USER_END: u64 = 1 << 47;
+        for segment in &loaded.image.segments {
+            let end = segment.address.checked_add(segment.length);
+            assert!(end.is_some_and(|end| end <= USER_END), "a segment beyond user memory");
+        }
+    }
+    let _ = kernel_loader::interpreter_of(&file);
+    Some(())
+}
+
+/// Reads the first line of a script.
+pub fn script(bytes: &[u8]) {
+    if let Ok(Some(script)) = parse_script(bytes) {
+        assert!(!script.interpreter.contains(&b'\n'), "a line is one line");
+    }
+}
