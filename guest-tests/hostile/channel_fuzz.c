@@ -49,7 +49,7 @@ static void run(uint64_t seed)
 		for (int n = 0; n < 50; n++) {
 			uint64_t slot = random_word() % 6;
 			/* The slot's first lines matter most, then its data, then the header and the bell. */
-			volatile uint64_t *at = CHANNEL + (4096 + slot * SLOT_BYTES) / 8;
+			volatile uint64_t *at = SLOT(slot);
 			switch ((seed + random_word()) % 6) {
 			case 0: case 1: fuzz(at, 24); break;
 			case 2: fuzz(at, SLOT_BYTES / 8); break;
@@ -72,7 +72,7 @@ static void fields(uint64_t field)
 	double end = seconds() + 0.1;
 	while (seconds() < end)
 		for (uint64_t slot = 0; slot < 3; slot++) {
-			volatile uint32_t *at = (volatile uint32_t *)(CHANNEL + (4096 + slot * SLOT_BYTES) / 8);
+			volatile uint32_t *at = (volatile uint32_t *)SLOT(slot);
 			uint32_t values[] = { 0, 1, 2, 3, 4, 5, ~0u, 0x80000000, (uint32_t)random_word() };
 			at[field] = values[random_word() % 9];
 		}

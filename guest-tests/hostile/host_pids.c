@@ -32,7 +32,7 @@ int main(void)
 	/* Claims in the channel: the kernel must not believe whose thread this is. */
 	for (uint32_t claim = 1; claim < 3000; claim++) {
 		for (uint64_t slot = 0; slot < 2; slot++)
-			((volatile uint32_t *)(CHANNEL + (4096 + slot * SLOT_BYTES) / 8))[34] = claim;
+			((volatile uint32_t *)SLOT(slot))[SLOT_HOST_TID / 4] = claim;
 		cpu_set_t *set = (cpu_set_t *)buffer;
 		memset(set, 1, sizeof buffer);
 		syscall(SYS_sched_setaffinity, 0, sizeof buffer, set);

@@ -1,6 +1,10 @@
 /* Takes memory until it is ended: anonymous, shared, in files, by children. run: --timeout 1h --memory 256M --disk 64M */
 #include "hostile.h"
 
+/* How much there was when it was ended. */
+static _Atomic uint64_t *taken;
+enum { LIMIT = 256 << 20, FOR_A_MOMENT = 1 << 30 };
+
 static void anonymous(uint64_t flags)
 {
 	for (;;) {
@@ -8,6 +12,7 @@ static void anonymous(uint64_t flags)
 		if (at == MAP_FAILED)
 			_exit(0);
 		memset(at, 1, 16 << 20);
+		*taken += 16 << 20;
 	}
 }
 
@@ -45,8 +50,17 @@ int main(void)
 {
 	in_child(in_file, 0, 20);
 	in_child(in_pipes, 0, 10);
-	in_child(anonymous, MAP_PRIVATE, 20);
-	in_child(anonymous, MAP_SHARED, 20);
+	taken = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (int n = 0; n < 2; n++) {
+		*taken = 0;
+		int status = in_child(anonymous, n ? MAP_SHARED : MAP_PRIVATE, 60);
+		printf("%lu MiB until status %#x\n", *taken >> 20, status);
+		/* It is looked at ten times a second: what a process takes meanwhile is for a moment only. */
+		if (*taken > LIMIT + FOR_A_MOMENT)
+			escaped("more memory than allowed");
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+			differs("at the limit of memory");
+	}
 	puts("held");
 	return 0;
 }

@@ -46,7 +46,7 @@ static void allowed(uint64_t seed)
 static void anywhere(uint64_t seed)
 {
 	(void)seed;
-	uint64_t at = (uint64_t)SHIM + SHIM_TEXT_START + random_word() % (0x8400 - SHIM_TEXT_START);
+	uint64_t at = (uint64_t)SHIM + SHIM_TEXT_START + random_word() % (SHIM_TEXT_END - SHIM_TEXT_START);
 	uint64_t a = wild(), b = wild(), c = wild(), d = wild();
 	__asm__ volatile("jmp *%0" : : "r"(at), "a"(a), "D"(b), "S"(c), "d"(d) : "memory");
 }

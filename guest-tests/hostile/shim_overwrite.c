@@ -3,7 +3,7 @@
 
 static void all_of_it(uint64_t seed)
 {
-	long size = 0xb000;
+	long size = (SHIM_DATA_END + 4095) & ~4095;
 	host_call(SYS_mprotect, (long)SHIM, size, PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0, 0);
 	for (long at = 0; at < size; at++)
 		SHIM[at] = (unsigned char)(seed & 1 ? 0x90 : random_word());
@@ -17,7 +17,7 @@ static void own_code(uint64_t number)
 	uint64_t site = host_call_site();
 	host_call(SYS_mprotect, (long)(site & ~4095), 8192, PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0, 0);
 	/* mov %rdi..., syscall, ret: the whole result is seen now. */
-	memcpy((void *)site, "\x0f\x05\xc3", 1);
+	memcpy((void *)site, "\x0f\x05\xc3", 3);
 	long result = host_call((long)number, -100, (long)"/etc/shadow", O_RDONLY, 0, 0, 0);
 	if (result >= 0)
 		escaped("own code in the shim's place made a call");
@@ -27,7 +27,7 @@ static void data_of_it(uint64_t seed)
 {
 	(void)seed;
 	for (int n = 0; n < 200; n++) {
-		SHIM[0x9428 + random_word() % 0xbd8] = (unsigned char)random_word();
+		SHIM[SHIM_DATA_START + random_word() % (SHIM_DATA_END - SHIM_DATA_START)] = (unsigned char)random_word();
 		getppid();
 		access("/", F_OK);
 		free(malloc(random_word() % 100000));

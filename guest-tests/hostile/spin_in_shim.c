@@ -6,7 +6,7 @@ static void *spin(void *unused)
 	/* Its slot says "asleep" and "parked" by turns, while it is neither. */
 	for (;;)
 		for (uint64_t slot = 0; slot < 4; slot++)
-			((volatile uint32_t *)(CHANNEL + (4096 + slot * SLOT_BYTES) / 8))[0] = (uint32_t)(random_word() % 6);
+			((volatile uint32_t *)SLOT(slot))[0] = (uint32_t)(random_word() % 6);
 	return unused;
 }
 

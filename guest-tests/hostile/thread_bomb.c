@@ -20,7 +20,7 @@ int main(void)
 	if (count > 500)
 		escaped("more threads than allowed");
 	if (error != EAGAIN)
-		puts("another error than Linux gives");
+		differs("at the limit of threads");
 	puts("held");
 	return 0;
 }

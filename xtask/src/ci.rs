@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::{
-    check, cpython, faults, guest_tests, hostile, programs, setup, skills, stress, surface,
+    check, cpython, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills, stress,
+    surface,
 };
 
 /// Gives a subcommand its options without a command line.
@@ -25,7 +26,7 @@ type Step = fn() -> Result<()>;
 
 /// Runs every step, says how long each took, and fails if any failed.
 pub fn run() -> Result<()> {
-    let steps: [(&str, Step); 11] = [
+    let steps: [(&str, Step); 13] = [
         ("setup", setup::run),
         ("check", check::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
@@ -36,6 +37,8 @@ pub fn run() -> Result<()> {
         ("rules of the filters", || surface::run(&options(&[]))),
         ("hostile guests", || hostile::run(&options(&["--jobs", "4"]))),
         ("faults", || faults::run(&options(&["--rounds", "25", "--jobs", "4"]))),
+        ("calls of a real guest", || fuzz::run(&options(&["--jobs", "2"]))),
+        ("parallel sandboxes", || parallel::run(&options(&[]))),
         ("bench, short", || crate::bench::run(&options(&["--short"]))),
     ];
     let mut failed = Vec::new();

@@ -3,9 +3,10 @@
 //! An attack is held if the guest says so, or if a limit that it was given ends it; if the sandbox
 //! beside still answers, a file of the host's is as it was, and nothing is left behind.
 
+pub mod guests;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use crate::command::{build_belljar, project, succeed};
+use crate::command::{build_belljar, project};
 use crate::residue::{Tracked, drain, shared_memory, text};
 
 /// Options of `hostile`.
@@ -46,6 +47,18 @@ struct Attack {
     ends_by_limit: bool,
 }
 
+/// Processes of a sandbox that are none of the guest's: the starter, the kernel process, the zygote,
+/// those forked ahead, those that are ending.
+const OTHER_PROCESSES: usize = 50;
+
+impl Attack {
+    /// How many processes the guest may have, if that is limited.
+    fn process_limit(&self) -> Option<usize> {
+        let at = self.options.iter().position(|word| word == "--processes")?;
+        self.options.get(at + 1)?.parse().ok()
+    }
+}
+
 /// Where attacks take place.
 struct Place {
     belljar: PathBuf,
@@ -61,14 +74,8 @@ impl Place {
 
 /// Builds the guests and runs each, again and again if there is time.
 pub fn run(options: &Options) -> Result<()> {
-    let built = project().join("target/hostile-guests");
-    succeed(Command::new(project().join("guest-tests/build")).arg(&built).arg("hostile"))?;
-    // A copy: a long run keeps its guests when somebody builds others.
-    let guests = tempfile::tempdir()?;
-    for entry in std::fs::read_dir(&built)? {
-        let entry = entry?;
-        std::fs::copy(entry.path(), guests.path().join(entry.file_name()))?;
-    }
+    let folder = tempfile::tempdir()?;
+    let guests = guests::build(folder.path())?;
     let belljar = match &options.belljar {
         Some(path) => std::path::absolute(path)?,
         None => build_belljar()?,
@@ -77,7 +84,7 @@ pub fn run(options: &Options) -> Result<()> {
     let end = Instant::now() + Duration::from_secs(60 * options.minutes);
     let started = Instant::now();
     let next = AtomicUsize::new(0);
-    let attack = || attack_until(&belljar, guests.path(), &attacks, &next, end);
+    let attack = || attack_until(&belljar, &guests, &attacks, &next, end);
     let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(attack)).collect();
         let join = |worker: ScopedJoinHandle<'_, Result<Outcome>>| {
@@ -155,6 +162,10 @@ fn attacks(filter: Option<&str>) -> Result<Vec<Attack>> {
         }
         let text = std::fs::read_to_string(&path)?;
         let first = text.lines().next().unwrap_or_default();
+        // One that another command of ours runs.
+        if first.contains("run by: ") {
+            continue;
+        }
         let words = first.split_once("run: ").map_or("", |(_, words)| words);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if filter.is_some_and(|filter| !name.contains(filter)) {
@@ -201,6 +212,11 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
     }
     if place.path("escaped").exists() || place.path("escaped-folder").exists() {
         bail!("a file was made outside of the mount");
+    }
+    if let Some(limit) = attack.process_limit()
+        && tracked.most_processes > limit + OTHER_PROCESSES
+    {
+        bail!("{} processes at one time", tracked.most_processes);
     }
     let words = format!("{} {}", last_line(&output), last_line(&errors));
     match status.code() {

@@ -11,9 +11,11 @@ mod command;
 mod cpython;
 mod docs;
 mod faults;
+mod fuzz;
 mod growth;
 mod guest_tests;
 mod hostile;
+mod parallel;
 mod picture;
 mod programs;
 mod residue;
@@ -49,6 +51,10 @@ enum Command {
     Bench(bench::Options),
     /// Kill processes of sandboxes at random moments, and look for what is left
     Faults(faults::Options),
+    /// Make random system calls from a real guest
+    Fuzz(fuzz::Options),
+    /// Start, use and end many sandboxes at one time, and look for what is left
+    Parallel(parallel::Options),
     /// Run guests that attack, beside another sandbox
     Hostile(hostile::Options),
     /// Measure what calls cost when there is much of something, and many idle sandboxes
@@ -87,6 +93,8 @@ fn run(command: Command) -> Result<()> {
         Command::Docs => docs::run(),
         Command::Bench(options) => bench::run(&options),
         Command::Faults(options) => faults::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
+        Command::Parallel(options) => parallel::run(&options),
         Command::Hostile(options) => hostile::run(&options),
         Command::Growth(options) => growth::run(&options),
         Command::GuestTests(options) => guest_tests::run(&options),

@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Tracked {
     /// The process.
     pub child: Child,
+    /// The most processes of it that were seen at one time.
+    pub most_processes: usize,
     group: u32,
 }
 
@@ -42,7 +44,7 @@ impl Tracked {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().context("cannot start belljar")?;
         let group = child.id();
-        Ok(Self { child, group })
+        Ok(Self { child, most_processes: 0, group })
     }
 
     /// Its processes that are alive, itself included.
@@ -87,6 +89,8 @@ impl Tracked {
     pub fn wait_while_it_works(&mut self) -> Result<Option<std::process::ExitStatus>> {
         /// Asleep for so long, it waits for something that does not come.
         const LONGEST_SLEEP: Duration = Duration::from_secs(180);
+        /// A kernel process that waits in vain still gets up ten times a second, which takes some.
+        const LEAST_TICKS: u64 = 100;
         /// No run uses so much.
         const MOST_TICKS: u64 = 300 * 100;
         let (mut last, mut changed) = (0, Instant::now());
@@ -94,8 +98,10 @@ impl Tracked {
             if let Some(status) = self.wait_for(Duration::from_secs(1))? {
                 return Ok(Some(status));
             }
-            let ticks = self.processes().iter().map(|process| process.ticks).sum();
-            if ticks != last {
+            let processes = self.processes();
+            self.most_processes = self.most_processes.max(processes.len());
+            let ticks = processes.iter().map(|process| process.ticks).sum();
+            if ticks > last + LEAST_TICKS {
                 (last, changed) = (ticks, Instant::now());
             }
             if changed.elapsed() > LONGEST_SLEEP || ticks > MOST_TICKS {
@@ -120,7 +126,7 @@ impl Tracked {
             if Instant::now() > deadline {
                 bail!("processes are left: {:?}", self.processes());
             }
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(50));
         }
         let left: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|it| it.path()).collect();
         if !left.is_empty() {
