@@ -19,6 +19,9 @@ static void open_many(uint64_t kind)
 	printf("kind %lu: %d until errno %d\n", kind, count, error);
 	fflush(stdout);
 	errno = error;
+	/* Each of these is a descriptor of the host's, whose own limit may come first: the whole system's, as guests see it. */
+	if (kind == 3 && errno == ENFILE)
+		return;
 	if (errno != EMFILE)
 		differs("at the limit of open files");
 	if (count < (kind == 2 ? 49000 : 99000))
