@@ -24,7 +24,7 @@ use crate::{backends, output};
 pub struct Options {
     /// The skill: a folder or an archive
     path: PathBuf,
-    /// Run the cases without a sandbox; only for skills that you trust
+    /// Run every case without a sandbox as well; only for skills that you trust
     #[arg(long, conflicts_with = "learned")]
     native: bool,
     /// Run every case twice, the second time under the policy that was learned from the first
@@ -65,7 +65,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let learning = LearningRunner { inside: &inside, learned: RefCell::default() };
     let holding = HoldingRunner(&learning);
     let runners: &[&dyn Runner] = match (options.native, options.learned) {
-        (true, _) => &[&native],
+        (true, _) => &[&inside, &native],
         (false, true) => &[&learning, &holding],
         (false, false) => &[&inside],
     };
@@ -76,7 +76,8 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
             let result = run_case_with(&skill, case, *runner, &run_options);
             let is_passed = result.is_passed();
             results.push(result);
-            if !is_passed {
+            // What failed has taught nothing that it could be held to.
+            if options.learned && !is_passed {
                 break;
             }
         }

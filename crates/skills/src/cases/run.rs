@@ -268,10 +268,16 @@ pub fn table(results: &[CaseResult]) -> String {
         match &result.verdict {
             Verdict::Passed => {}
             Verdict::Broken { reason } => {
-                text.push_str(&format!("\n{} ({}): {reason}\n", result.case, result.place));
+                text.push_str(&format!(
+                    "\n{} ({}, {}): {reason}\n",
+                    result.case, result.place, result.runner
+                ));
             }
             Verdict::Failed { mismatches } => {
-                text.push_str(&format!("\n{} ({}):\n", result.case, result.place));
+                text.push_str(&format!(
+                    "\n{} ({}, {}):\n",
+                    result.case, result.place, result.runner
+                ));
                 for Mismatch { what, expected, actual } in mismatches {
                     text.push_str(&format!(
                         "  {what}\n    expected: {expected}\n    actual:   {actual}\n"
