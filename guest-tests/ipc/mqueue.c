@@ -2,6 +2,7 @@
 #include "test.h"
 #include <mqueue.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static char name[64];
@@ -125,6 +126,66 @@ TEST(notification)
 	EQUALS(value, 31);
 	SUCCEEDS(mq_notify(queue, &event));
 	SUCCEEDS(mq_notify(queue, NULL));
+}
+
+static volatile int told;
+static void in_a_thread(union sigval given)
+{
+	told = given.sival_int;
+}
+
+/* The C library makes a thread of what comes out of a netlink socket. */
+TEST(notification_by_a_thread)
+{
+	mqd_t queue = new_queue(0);
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = in_a_thread, .sigev_value.sival_int = 32 };
+	SUCCEEDS(mq_notify(queue, &event));
+	FAILS(mq_notify(queue, &event), EBUSY);
+	SUCCEEDS(mq_send(queue, "x", 1, 0));
+	while (!told)
+		sleep_ms(1);
+	EQUALS(told, 32);
+	expect(queue, "x", 0);
+	event.sigev_value.sival_int = 33;
+	SUCCEEDS(mq_notify(queue, &event));
+	SUCCEEDS(mq_notify(queue, NULL));
+	SUCCEEDS(mq_notify(queue, &event));
+	SUCCEEDS(mq_send(queue, "x", 1, 0));
+	while (told != 33)
+		sleep_ms(1);
+}
+
+TEST(notification_by_a_socket)
+{
+	mqd_t queue = new_queue(0);
+	int socket_fd = SUCCEEDS(socket(AF_NETLINK, SOCK_RAW, 0));
+	char cookie[32] = "a cookie of the program's own", got[64];
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_signo = socket_fd, .sigev_value.sival_ptr = cookie };
+	SUCCEEDS(syscall(SYS_mq_notify, queue, &event));
+	SUCCEEDS(mq_send(queue, "x", 1, 0));
+	EQUALS(recv(socket_fd, got, sizeof got, 0), sizeof cookie);
+	CHECK(memcmp(got, cookie, 31) == 0);
+	EQUALS(got[31], 1);
+	expect(queue, "x", 0);
+	SUCCEEDS(syscall(SYS_mq_notify, queue, &event));
+	SUCCEEDS(syscall(SYS_mq_notify, queue, NULL));
+	EQUALS(recv(socket_fd, got, sizeof got, 0), sizeof cookie);
+	EQUALS(got[31], 2);
+	SUCCEEDS(syscall(SYS_mq_notify, queue, &event));
+	SUCCEEDS(mq_close(queue));
+	EQUALS(recv(socket_fd, got, sizeof got, 0), sizeof cookie);
+	EQUALS(got[31], 2);
+	event.sigev_signo = 0;
+	SUCCEEDS(close(0));
+	queue = SUCCEEDS(mq_open(name, O_RDWR));
+	EQUALS(queue, 0);
+	FAILS(syscall(SYS_mq_notify, queue, &event), ENOTSOCK);
+	event.sigev_signo = SUCCEEDS(socket(AF_UNIX, SOCK_STREAM, 0));
+	FAILS(syscall(SYS_mq_notify, queue, &event), EINVAL);
+	event.sigev_signo = 99;
+	FAILS(syscall(SYS_mq_notify, queue, &event), EBADF);
+	event.sigev_value.sival_ptr = BAD_POINTER;
+	FAILS(syscall(SYS_mq_notify, queue, &event), EFAULT);
 }
 
 TEST(refusals)

@@ -257,6 +257,13 @@ TEST(lock_with_priority_inheritance)
 	FAILS(futex(&word, FUTEX_LOCK_PI, 0, NULL, NULL, 0), ESRCH);
 }
 
+static void *wake_the_other_word(void *unused)
+{
+	while (futex(&other_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) != 1)
+		sleep_ms(1);
+	return unused;
+}
+
 TEST(wait_for_any_of_several)
 {
 	struct futex_waitv waiters[2] = {
@@ -271,4 +278,70 @@ TEST(wait_for_any_of_several)
 	FAILS(syscall(SYS_futex_waitv, waiters, 129, 0, &end, CLOCK_MONOTONIC), EINVAL);
 	other_word = 1;
 	FAILS(syscall(SYS_futex_waitv, waiters, 2, 0, NULL, 0), EAGAIN);
+	other_word = 0;
+	pthread_t thread;
+	EQUALS(pthread_create(&thread, NULL, wake_the_other_word, NULL), 0);
+	EQUALS(syscall(SYS_futex_waitv, waiters, 2, 0, NULL, 0), 1);
+	pthread_join(thread, NULL);
+	struct sigaction action = { .sa_handler = nothing };
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_t self = pthread_self();
+	n_woken = 0;
+	EQUALS(pthread_create(&thread, NULL, keep_interrupting, &self), 0);
+	FAILS(syscall(SYS_futex_waitv, waiters, 2, 0, NULL, 0), EINTR);
+	n_woken = 1;
+	pthread_join(thread, NULL);
+}
+
+/* What is moved to a lock with priority inheritance comes back with the lock. */
+static uint32_t condition, pi_lock;
+static volatile int n_ready, n_in;
+
+static void *wait_for_condition(void *unused)
+{
+	__sync_fetch_and_add(&n_ready, 1);
+	EQUALS(futex(&condition, FUTEX_WAIT_REQUEUE_PI_PRIVATE, 0, NULL, &pi_lock, 0), 0);
+	EQUALS(pi_lock & FUTEX_TID_MASK, (uint32_t)gettid());
+	EQUALS(__sync_fetch_and_add(&n_in, 1), 0);
+	sleep_ms(2);
+	EQUALS(__sync_fetch_and_sub(&n_in, 1), 1);
+	__sync_fetch_and_add(&n_woken, 1);
+	EQUALS(futex(&pi_lock, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0), 0);
+	return unused;
+}
+
+TEST(waiters_are_moved_to_a_lock)
+{
+	pthread_t threads[3];
+	n_woken = 0;
+	for (int i = 0; i < 3; i++)
+		EQUALS(pthread_create(&threads[i], NULL, wait_for_condition, NULL), 0);
+	while (n_ready < 3)
+		sleep_ms(1);
+	sleep_ms(20);
+	EQUALS(futex(&pi_lock, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0), 0);
+	condition = 1;
+	/* The fourth argument is how many more than one. */
+	FAILS(futex(&condition, FUTEX_CMP_REQUEUE_PI_PRIVATE, 2, (void *)1, &pi_lock, 1), EINVAL);
+	FAILS(futex(&condition, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)INT_MAX, &condition, 1), EINVAL);
+	FAILS(futex(&condition, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)INT_MAX, &pi_lock, 7), EAGAIN);
+	EQUALS(futex(&condition, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)INT_MAX, &pi_lock, 1), 3);
+	CHECK(pi_lock & FUTEX_WAITERS);
+	sleep_ms(5);
+	EQUALS(n_woken, 0);
+	EQUALS(futex(&pi_lock, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	EQUALS(n_woken, 3);
+	EQUALS(pi_lock & FUTEX_TID_MASK, 0);
+}
+
+TEST(condition_refusals)
+{
+	struct timespec past = { 0, 0 };
+	FAILS(futex(&condition, FUTEX_WAIT_REQUEUE_PI_PRIVATE, 0, &past, &pi_lock, 0), ETIMEDOUT);
+	FAILS(futex(&condition, FUTEX_WAIT_REQUEUE_PI_PRIVATE, 7, NULL, &pi_lock, 0), EAGAIN);
+	FAILS(futex(&condition, FUTEX_WAIT_REQUEUE_PI_PRIVATE, 0, NULL, &condition, 0), EINVAL);
+	EQUALS(futex(&condition, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)1, &pi_lock, 0), 0);
+	FAILS(futex(&condition, 77, 0, NULL, NULL, 0), ENOSYS);
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 struct lock {
@@ -82,6 +83,93 @@ TEST(death_wakes_a_waiter)
 		syscall(SYS_futex, &shared->first.word, FUTEX_WAIT, held, NULL, NULL, 0);
 	EQUALS(shared->first.word, FUTEX_OWNER_DIED | FUTEX_WAITERS);
 	EXITS(child, 0);
+}
+
+TEST(killed_owner_wakes_a_waiter)
+{
+	struct shared *shared = new_shared();
+	int ends[2];
+	SUCCEEDS(pipe(ends));
+	pid_t owner = FORK();
+	if (owner == 0) {
+		SUCCEEDS(syscall(SYS_set_robust_list, &shared->head, sizeof shared->head));
+		shared->first.word = gettid() | FUTEX_WAITERS;
+		shared->head.list.next = &shared->first.link;
+		shared->first.link.next = &shared->head.list;
+		EQUALS(write(ends[1], "l", 1), 1);
+		for (;;)
+			pause();
+	}
+	char byte;
+	EQUALS(read(ends[0], &byte, 1), 1);
+	pid_t waiter = FORK();
+	if (waiter == 0) {
+		uint32_t held = owner | FUTEX_WAITERS;
+		while (shared->first.word == held)
+			syscall(SYS_futex, &shared->first.word, FUTEX_WAIT, held, NULL, NULL, 0);
+		_exit(shared->first.word == (FUTEX_OWNER_DIED | FUTEX_WAITERS) ? 0 : 1);
+	}
+	sleep_ms(20);
+	SUCCEEDS(kill(owner, SIGKILL));
+	DIES(owner, SIGKILL);
+	EXITS(waiter, 0);
+}
+
+/* The same with the C library's mutexes. */
+TEST(killed_owner_of_a_robust_mutex)
+{
+	pthread_mutex_t *mutex = SUCCEEDS((pthread_mutex_t *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	pthread_mutexattr_t attributes;
+	pthread_mutexattr_init(&attributes);
+	EQUALS(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED), 0);
+	EQUALS(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST), 0);
+	EQUALS(pthread_mutex_init(mutex, &attributes), 0);
+	int ends[2];
+	SUCCEEDS(pipe(ends));
+	pid_t owner = FORK();
+	if (owner == 0) {
+		EQUALS(pthread_mutex_lock(mutex), 0);
+		EQUALS(write(ends[1], "l", 1), 1);
+		for (;;)
+			pause();
+	}
+	char byte;
+	EQUALS(read(ends[0], &byte, 1), 1);
+	pid_t killer = FORK();
+	if (killer == 0) {
+		sleep_ms(20);
+		SUCCEEDS(kill(owner, SIGKILL));
+		_exit(0);
+	}
+	EQUALS(pthread_mutex_lock(mutex), EOWNERDEAD);
+	EQUALS(pthread_mutex_consistent(mutex), 0);
+	EQUALS(pthread_mutex_unlock(mutex), 0);
+	DIES(owner, SIGKILL);
+	EXITS(killer, 0);
+}
+
+TEST(list_of_another_process)
+{
+	struct shared *shared = new_shared();
+	int ends[2];
+	SUCCEEDS(pipe(ends));
+	pid_t child = FORK();
+	if (child == 0) {
+		SUCCEEDS(syscall(SYS_set_robust_list, &shared->head, sizeof shared->head));
+		EQUALS(write(ends[1], "l", 1), 1);
+		for (;;)
+			pause();
+	}
+	char byte;
+	EQUALS(read(ends[0], &byte, 1), 1);
+	struct robust_list_head *head = NULL;
+	size_t length = 0;
+	SUCCEEDS(syscall(SYS_get_robust_list, child, &head, &length));
+	CHECK(head == &shared->head);
+	EQUALS(length, sizeof shared->head);
+	FAILS(syscall(SYS_get_robust_list, child, BAD_POINTER, &length), EFAULT);
+	SUCCEEDS(kill(child, SIGKILL));
+	DIES(child, SIGKILL);
 }
 
 TEST(endless_and_broken_lists_do_no_harm)

@@ -191,6 +191,14 @@ impl Machine for GuestMachine {
         self.place.space.host.kick(slot.host_tid.load(SeqCst));
     }
 
+    fn robust_list(&self) -> u64 {
+        self.slot().robust_list.load(SeqCst)
+    }
+
+    fn sleeps_in_futex(&self) -> bool {
+        self.slot().in_futex.load(SeqCst) != 0
+    }
+
     fn kill_process(&self) {
         let Ok(engine) = self.engine() else { return };
         if self.is_vfork_child.get() {

@@ -84,6 +84,8 @@ pub struct Slot {
     pub host_tid: AtomicU32,
     /// Not zero while the thread is inside a host futex call on guest memory.
     pub in_futex: AtomicU32,
+    /// Where the thread has the list of its locks, or 0. A claim.
+    pub robust_list: AtomicU64,
     /// The stack pointer of the guest at its last call, for `/proc` and core notes.
     pub stack_pointer: AtomicU64,
     /// How a thread that was stopped goes on: see [`resume`].

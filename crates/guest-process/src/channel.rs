@@ -263,5 +263,6 @@ impl Channel {
         slot.in_futex.store(0, SeqCst);
         slot.closing.store(0, SeqCst);
         slot.handed.store(0, SeqCst);
+        slot.robust_list.store(0, SeqCst);
     }
 }

@@ -32,6 +32,7 @@ pub const RULES: &[Rule] = &[
         reason: "sleep and wake on guest memory and on the bell; none with priority inheritance, \
                  which would show host thread ids",
     },
+    Rule::always(449, "futex_waitv", "sleep on several words of guest memory"),
     Rule {
         number: 0,
         name: "read",

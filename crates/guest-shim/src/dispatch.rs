@@ -1,6 +1,6 @@
 //! Every system call of the guest: answered here, run by the host, or sent to the kernel.
 
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use channel_abi::ids;
 use channel_abi::request::{action, reply, restart};
@@ -118,6 +118,8 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         nr::SIGALTSTACK => mask::sigaltstack(thread, r),
         nr::FUTEX if futex::is_for_host(r.rsi) => Ok(futex::futex(thread, r)),
         nr::FUTEX if locks::is_lock(r.rsi) => locks::futex(thread, r),
+        nr::FUTEX => Err(errno::ENOSYS),
+        nr::FUTEX_WAITV => Ok(futex::wait_for_any(thread, r)),
         nr::SCHED_YIELD => Ok(host::call3(number, 0, 0, 0)),
         nr::MMAP => memory::mmap(thread, r),
         nr::MUNMAP | nr::MPROTECT | nr::MADVISE | nr::MSYNC | nr::MINCORE => {
@@ -143,7 +145,7 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         nr::SET_TID_ADDRESS | nr::SET_ROBUST_LIST => keep_address(thread, r, number),
         nr::GET_ROBUST_LIST if is_self(thread, r.rdi) => {
             put(r.rdx, &HEAD_SIZE)?;
-            put(r.rsi, &thread.robust_list.get()).map(|()| 0)
+            put(r.rsi, &thread.slot().robust_list.load(Relaxed)).map(|()| 0)
         }
         nr::MEMBARRIER => Ok(membarrier(r)),
         // glibc does without; the host cannot serve it, because it would compare host CPU state
@@ -199,7 +201,7 @@ fn keep_address(thread: &Tcb, r: &Registers, number: u64) -> Result<i64, i64> {
     if r.rsi != HEAD_SIZE {
         return Err(errno::EINVAL);
     }
-    thread.robust_list.set(r.rdi);
+    thread.slot().robust_list.store(r.rdi, SeqCst);
     Ok(0)
 }
 

@@ -12,7 +12,8 @@ use crate::host::{errno, nr};
 use crate::thread::Tcb;
 use crate::usermem::address_of;
 
-// shim_futex(pending, mask, args): sleeps in the host's futex unless a signal is deliverable.
+// shim_futex(pending, mask, call): sleeps in the host's futex unless a signal is deliverable. The
+// call is six arguments and a number.
 // A kick that arrives from the first instruction up to and including the `syscall` starts it
 // again, so that a signal cannot slip in between the look and the sleep.
 global_asm!(
@@ -36,7 +37,7 @@ shim_futex_begin:
     mov 24(%rbx), %r10
     mov 32(%rbx), %r8
     mov 40(%rbx), %r9
-    mov $202, %eax
+    mov 48(%rbx), %rax
 shim_futex_end:
     syscall
     jmp 2f
@@ -50,7 +51,7 @@ shim_futex_end:
 );
 
 unsafe extern "C" {
-    fn shim_futex(pending: u64, mask: u64, args: *const [u64; 6]) -> i64;
+    fn shim_futex(pending: u64, mask: u64, call: *const [u64; 7]) -> i64;
     /// Where a kicked thread starts again.
     pub fn shim_futex_begin();
     /// The `syscall`: a kick up to here starts again.
@@ -84,7 +85,7 @@ pub fn futex(thread: &Tcb, registers: &Registers) -> i64 {
     if !matches!(command, WAIT | WAIT_BITSET) {
         return crate::host::call6(nr::FUTEX, args[0], args[1], args[2], args[3], args[4], args[5]);
     }
-    let result = sleep(thread, &args);
+    let result = sleep(thread, nr::FUTEX, args);
     if result != errno::EINTR {
         return result;
     }
@@ -92,13 +93,25 @@ pub fn futex(thread: &Tcb, registers: &Registers) -> i64 {
     if r.r10 == 0 || command == WAIT_BITSET { restart::IF_ASKED } else { restart::IF_NO_HANDLER }
 }
 
-/// Sleeps in the host's `futex`. `EINTR` if a signal is to be delivered.
-pub fn sleep(thread: &Tcb, args: &[u64; 6]) -> i64 {
+/// `futex_waitv`: waits for any of several. Hosts before 5.16 do not know it, and say so.
+pub fn wait_for_any(thread: &Tcb, r: &Registers) -> i64 {
+    match sleep(thread, nr::FUTEX_WAITV, [r.rdi, r.rsi, r.rdx, r.r10, r.r8, 0]) {
+        // The time-out is an absolute one.
+        errno::EINTR => restart::IF_ASKED,
+        result => result,
+    }
+}
+
+/// Sleeps in a call of the host's on futexes. `EINTR` if a signal is to be delivered, or if the
+/// kernel wants the thread to look again.
+pub fn sleep(thread: &Tcb, number: u64, args: [u64; 6]) -> i64 {
     let slot = thread.slot();
+    let [a, b, c, d, e, f] = args;
+    let call = [a, b, c, d, e, f, number];
     slot.in_futex.store(1, SeqCst);
-    // SAFETY: `args` and the two words outlive the call.
+    // SAFETY: `call` and the two words outlive the call.
     let result =
-        unsafe { shim_futex(address_of(&slot.pending), address_of(&slot.signal_mask), args) };
+        unsafe { shim_futex(address_of(&slot.pending), address_of(&slot.signal_mask), &call) };
     slot.in_futex.store(0, SeqCst);
     result
 }

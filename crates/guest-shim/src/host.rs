@@ -63,6 +63,7 @@ pub mod nr {
     pub const GETTID: u64 = 186;
     pub const TKILL: u64 = 200;
     pub const FUTEX: u64 = 202;
+    pub const FUTEX_WAITV: u64 = 449;
     pub const SET_TID_ADDRESS: u64 = 218;
     pub const RESTART_SYSCALL: u64 = 219;
     pub const CLOCK_GETTIME: u64 = 228;

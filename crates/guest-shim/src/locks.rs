@@ -21,7 +21,10 @@ use crate::usermem::{compare_exchange, get};
 const LOCK_PI: u64 = 6;
 const UNLOCK_PI: u64 = 7;
 const TRYLOCK_PI: u64 = 8;
+const WAIT_REQUEUE_PI: u64 = 11;
+const CMP_REQUEUE_PI: u64 = 12;
 const LOCK_PI2: u64 = 13;
+const CMP_REQUEUE: u64 = 4;
 const WAIT_BITSET: u64 = 9;
 const MATCH_ANY: u64 = 0xffff_ffff;
 const PRIVATE_FLAG: u64 = 128;
@@ -29,13 +32,16 @@ const CLOCK_REALTIME: u64 = 256;
 
 /// Whether this is an operation on such a lock.
 pub fn is_lock(operation: u64) -> bool {
-    matches!(operation & COMMAND, LOCK_PI | UNLOCK_PI | TRYLOCK_PI | LOCK_PI2)
+    matches!(
+        operation & COMMAND,
+        LOCK_PI | UNLOCK_PI | TRYLOCK_PI | LOCK_PI2 | WAIT_REQUEUE_PI | CMP_REQUEUE_PI
+    )
 }
 
 /// `futex` with an operation on a lock.
 pub fn futex(thread: &Tcb, r: &Registers) -> Result<i64, i64> {
     let command = r.rsi & COMMAND;
-    if r.rsi & CLOCK_REALTIME != 0 && command != LOCK_PI2 {
+    if r.rsi & CLOCK_REALTIME != 0 && !matches!(command, LOCK_PI2 | WAIT_REQUEUE_PI) {
         return Err(errno::ENOSYS);
     }
     if !r.rdi.is_multiple_of(4) {
@@ -44,13 +50,60 @@ pub fn futex(thread: &Tcb, r: &Registers) -> Result<i64, i64> {
     let privacy = r.rsi & PRIVATE_FLAG;
     match command {
         UNLOCK_PI => unlock(thread, r.rdi, privacy),
-        TRYLOCK_PI => lock(thread, r.rdi, None),
+        TRYLOCK_PI => lock(thread, r.rdi, None, 0),
+        WAIT_REQUEUE_PI => wait_for_condition(thread, r),
+        CMP_REQUEUE_PI => move_waiters(r),
         command => {
             // The first of the two always meant this clock.
             let clock = if command == LOCK_PI { CLOCK_REALTIME } else { r.rsi & CLOCK_REALTIME };
-            lock(thread, r.rdi, Some((WAIT_BITSET | privacy | clock, r.r10)))
+            lock(thread, r.rdi, Some((WAIT_BITSET | privacy | clock, r.r10)), 0)
         }
     }
+}
+
+/// `FUTEX_WAIT_REQUEUE_PI`: waits for a condition, to be moved to the lock that belongs to it, and
+/// returns with that lock.
+fn wait_for_condition(thread: &Tcb, r: &Registers) -> Result<i64, i64> {
+    let (condition, word) = (r.rdi, r.r8);
+    if condition == word || !word.is_multiple_of(4) {
+        return Err(errno::EINVAL);
+    }
+    let operation = WAIT_BITSET | r.rsi & (PRIVATE_FLAG | CLOCK_REALTIME);
+    match futex::sleep(thread, nr::FUTEX, [condition, operation, r.rdx, r.r10, 0, MATCH_ANY]) {
+        // Others may have been moved to the lock as well, and nobody else would wake them.
+        0 => match lock(thread, word, Some((operation, r.r10)), WAITERS) {
+            // The condition was met: to wait for it again would be to miss it.
+            Ok(restart::ALWAYS) => Err(errno::EAGAIN),
+            result => result,
+        },
+        errno::EINTR => Ok(restart::ALWAYS),
+        error => Err(error),
+    }
+}
+
+/// `FUTEX_CMP_REQUEUE_PI`: wakes one of those who wait for a condition, and moves others to the
+/// lock, whose owner then wakes them one by one.
+fn move_waiters(r: &Registers) -> Result<i64, i64> {
+    let (condition, word) = (r.rdi, r.r8);
+    if r.rdx as u32 != 1
+        || (r.r10 as u32).cast_signed() < 0
+        || condition == word
+        || !word.is_multiple_of(4)
+    {
+        return Err(errno::EINVAL);
+    }
+    // Whoever has the lock shall not give it back without telling.
+    loop {
+        let value = get(word, 0u32)?;
+        if value & TID_MASK == 0 || value & WAITERS != 0 {
+            break;
+        }
+        if compare_exchange(word, value, value | WAITERS)? {
+            break;
+        }
+    }
+    let operation = CMP_REQUEUE | r.rsi & PRIVATE_FLAG;
+    Ok(host::call6(nr::FUTEX, condition, operation, 1, r.r10, word, r.r9))
 }
 
 fn own_id(thread: &Tcb) -> u32 {
@@ -58,10 +111,9 @@ fn own_id(thread: &Tcb) -> u32 {
 }
 
 /// Takes the lock. While it is another's, waits with the given operation and time-out, if any.
-fn lock(thread: &Tcb, word: u64, wait: Option<(u64, u64)>) -> Result<i64, i64> {
+/// `waiters` is [`WAITERS`] if there may be some that the word does not tell of.
+fn lock(thread: &Tcb, word: u64, wait: Option<(u64, u64)>, mut waiters: u32) -> Result<i64, i64> {
     let own = own_id(thread);
-    // Whoever has waited cannot know whether others still do.
-    let mut waiters = 0;
     loop {
         let value = get(word, 0u32)?;
         let owner = value & TID_MASK;
@@ -79,13 +131,14 @@ fn lock(thread: &Tcb, word: u64, wait: Option<(u64, u64)>) -> Result<i64, i64> {
         if value & WAITERS == 0 && !compare_exchange(word, value, value | WAITERS)? {
             continue;
         }
+        // Whoever has waited cannot know whether others still do.
         waiters = WAITERS;
         if request(thread, nr::TKILL as u32, [owner.into(), 0, 0, 0, 0, 0]) == errno::ESRCH {
             // Who has the lock is no more, and will not give it back.
             return Err(errno::ESRCH);
         }
         let expected = u64::from(value | WAITERS);
-        match futex::sleep(thread, &[word, operation, expected, timeout, 0, MATCH_ANY]) {
+        match futex::sleep(thread, nr::FUTEX, [word, operation, expected, timeout, 0, MATCH_ANY]) {
             0 | errno::EAGAIN => {}
             errno::EINTR => return Ok(restart::ALWAYS),
             error => return Err(error),

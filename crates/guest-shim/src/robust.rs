@@ -1,6 +1,6 @@
 //! Robust futexes: what a dying thread owes to those who wait for its locks.
 
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use channel_abi::ids;
 
@@ -19,7 +19,8 @@ const MAX_ENTRIES: usize = 2048;
 
 /// Marks every lock that this thread holds as abandoned, as the kernel does when a thread ends.
 pub fn abandon_locks(thread: &Tcb) {
-    let head = thread.robust_list.get();
+    // Once: the kernel walks the list of a thread that it kills.
+    let head = thread.slot().robust_list.swap(0, SeqCst);
     if head == 0 {
         return;
     }

@@ -112,7 +112,6 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
     crate::lent::forget_after_fork();
     thread.is_main.set(true);
     thread.vfork.set(None);
-    thread.robust_list.set(0);
     apply(thread, registers, start);
     Ok(0)
 }

@@ -58,8 +58,6 @@ pub struct Tcb {
     pub index: Cell<u32>,
     /// Where to write 0 and wake when the thread ends (`CLONE_CHILD_CLEARTID`).
     pub clear_tid: Cell<u64>,
-    /// The head of the robust futex list.
-    pub robust_list: Cell<u64>,
     /// The guest's alternate signal stack.
     pub alt_stack: Cell<AltStack>,
     /// A fault of guest code that the kernel has not been told of: the arguments of the request.
@@ -151,7 +149,6 @@ impl Tcb {
         self.slot.set(core::ptr::with_exposed_provenance(slot as usize));
         self.index.set(index);
         self.clear_tid.set(0);
-        self.robust_list.set(0);
         self.alt_stack.set(NO_ALT_STACK);
         self.vfork.set(None);
         self.fault.set(None);

@@ -38,15 +38,6 @@ pub trait UserMemory {
         None
     }
 
-    /// Replaces the 32-bit word at `address`, which is aligned, with `new` if it is `expected`, in
-    /// one step as other threads of the guest see it. Returns what it was before: equal to
-    /// `expected` if and only if it was replaced. `EFAULT` if the word cannot be written; `ENOSYS`
-    /// if this memory cannot do so, and then never can.
-    fn compare_exchange_u32(&self, address: u64, expected: u32, new: u32) -> SysResult<u32> {
-        let _ = (address, expected, new);
-        Err(Errno::ENOSYS)
-    }
-
     /// Fills `buffer` as a whole.
     fn read(&self, address: u64, buffer: &mut [u8]) -> SysResult<()> {
         let wanted = buffer.len();

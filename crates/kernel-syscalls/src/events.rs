@@ -4,7 +4,6 @@ mod aio;
 mod epoll;
 mod epoll_wait;
 mod eventfd;
-mod futex;
 mod pipe;
 mod poll;
 mod select;
@@ -17,7 +16,6 @@ pub(crate) use aio::{io_cancel, io_destroy, io_getevents, io_pgetevents, io_setu
 pub(crate) use epoll::{epoll_create, epoll_create1, epoll_ctl};
 pub(crate) use epoll_wait::{epoll_pwait, epoll_pwait2, epoll_wait};
 pub(crate) use eventfd::{eventfd, eventfd2};
-pub(crate) use futex::futex;
 pub(crate) use pipe::{pipe, pipe2};
 pub(crate) use poll::{poll, ppoll};
 pub(crate) use select::{pselect6, select};

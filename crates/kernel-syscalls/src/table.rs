@@ -276,7 +276,7 @@ syscalls! {
     fremovexattr             [199] (fd("fd"), path("name")) Full(files::fremovexattr);
     tkill                    [200] (int("tid"), signal("sig")) Full(signals::tkill);
     time                     [201] (out("tloc", 8)) Full(time::time);
-    futex                    [202] (address("uaddr"), hex("futex_op"), size("val"), address("timeout"), address("uaddr2"), size("val3")) Partial(wait events::futex, "run on the host's futexes; locks with priority inheritance change no priority, and waiters are not moved to them (FUTEX_WAIT_REQUEUE_PI)");
+    futex                    [202] (address("uaddr"), hex("futex_op"), size("val"), address("timeout"), address("uaddr2"), size("val3")) Shim("run on the host's futexes; locks with priority inheritance are made of plain ones, and change no priority");
     sched_setaffinity        [203] (int("pid"), size("cpusetsize"), in_by("mask", 1)) Partial(tasks::sched_setaffinity, "the set is kept and told; the host schedules guest threads as it likes");
     sched_getaffinity        [204] (int("pid"), size("cpusetsize"), out_by("mask", 1)) Full(tasks::sched_getaffinity);
     set_thread_area          [205] (address("u_info")) Refused(ENOSYS, "32-bit programs only");
@@ -318,7 +318,7 @@ syscalls! {
     mq_unlink                [241] (path("name")) Full(ipc::mq_unlink);
     mq_timedsend             [242] (fd("mqdes"), in_by("msg_ptr", 2), size("msg_len"), size("msg_prio"), in_("abs_timeout", 16)) Full(wait ipc::mq_timedsend);
     mq_timedreceive          [243] (fd("mqdes"), out_by("msg_ptr", 2), size("msg_len"), out("msg_prio", 4), in_("abs_timeout", 16)) Full(wait ipc::mq_timedreceive);
-    mq_notify                [244] (fd("mqdes"), in_("sevp", 64)) Partial(ipc::mq_notify, "SIGEV_THREAD, which needs a netlink socket, is refused");
+    mq_notify                [244] (fd("mqdes"), in_("sevp", 64)) Full(ipc::mq_notify);
     mq_getsetattr            [245] (fd("mqdes"), in_("newattr", 64), out("oldattr", 64)) Full(ipc::mq_getsetattr);
     kexec_load               [246] (address("entry"), size("nr_segments"), address("segments"), hex("flags")) Refused(EPERM, "this kernel is not replaced from inside");
     waitid                   [247] (int("idtype"), int("id"), out("infop", 28), hex("options"), out("rusage", 144)) Full(wait tasks::waitid);
@@ -347,8 +347,8 @@ syscalls! {
     pselect6                 [270] (int("nfds"), in_out("readfds", 128), in_out("writefds", 128), in_out("exceptfds", 128), in_out("timeout", 16), in_("sigmask", 16)) Full(wait events::pselect6);
     ppoll                    [271] (in_out("fds", 64), size("nfds"), in_out("tmo_p", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::ppoll);
     unshare                  [272] (hex("flags")) Partial(tasks::unshare, "user, mount, UTS, IPC, network and cgroup namespaces; pid and time namespaces are refused (EPERM)");
-    set_robust_list          [273] (address("head"), size("len")) Shim("the shim walks the list when the thread ends by itself; not when it is killed");
-    get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Partial(tasks::get_robust_list, "the shim answers for its own thread; the lists of other threads are refused (EPERM)");
+    set_robust_list          [273] (address("head"), size("len")) Shim("the shim walks the list when the thread ends by itself, the kernel when it is killed");
+    get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Full(tasks::get_robust_list);
     splice                   [275] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(wait files::splice);
     tee                      [276] (fd("fd_in"), fd("fd_out"), size("size"), hex("flags")) Full(wait files::tee);
     sync_file_range          [277] (fd("fd"), int("offset"), int("nbytes"), hex("flags")) Full(files::sync_file_range);
@@ -435,7 +435,7 @@ syscalls! {
     landlock_restrict_self   [446] (fd("ruleset_fd"), hex("flags")) Partial(files::landlock_restrict_self, "version 6 of the interface; the flags about the log are refused (EINVAL)");
     memfd_secret             [447] () Refused(ENOSYS, "as on a host without it");
     process_mrelease         [448] () Refused(ENOSYS, "memory is freed by the host at once");
-    futex_waitv              [449] () Refused(ENOSYS, "the host's, which the shim does not pass on; programs use futex then");
+    futex_waitv              [449] (address("waiters"), size("nr_futexes"), hex("flags"), address("timeout"), int("clockid")) Shim("the host's; one before 5.16 does not have it");
     set_mempolicy_home_node  [450] () Refused(ENOSYS, "there is one memory node");
     cachestat                [451] () Missing;
     fchmodat2                [452] (dirfd("dirfd"), path("pathname"), mode("mode"), hex("flags")) Full(files::fchmodat2);

@@ -9,7 +9,6 @@ use kernel_core::host_events::HostEvents;
 use kernel_core::supervisor::{self, ProcessEvent};
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
-use kernel_events::futex::Futexes;
 use kernel_files::{FdTable, FsContext};
 use kernel_sockets::Network;
 use kernel_terminals::Terminals;
@@ -66,8 +65,6 @@ pub struct Kernel {
     pub terminals: Terminals,
     /// By which paths guests know the host files that they have mapped.
     pub mapped_paths: MappedPaths,
-    /// Who waits for futexes that the host cannot serve.
-    pub futexes: Rc<Futexes>,
     /// The control groups.
     pub cgroups: Cgroups,
     /// Programs that guests have given to the kernel.
@@ -116,7 +113,6 @@ impl Kernel {
             mapped_paths: MappedPaths::default(),
             host_events,
             ids: IdTable::default(),
-            futexes: Rc::default(),
             cgroups,
             programs: Rc::default(),
             namespaces,

@@ -95,6 +95,17 @@ pub trait Machine {
     /// future is polled again instead, so that an interruptible wait sees the signal.
     fn kick(&self);
 
+    /// Where the thread says that the list of its locks is (`set_robust_list`); 0 if it has none, or
+    /// has gone through it.
+    fn robust_list(&self) -> u64 {
+        0
+    }
+
+    /// Whether the thread sleeps in a futex call of the host's.
+    fn sleeps_in_futex(&self) -> bool {
+        false
+    }
+
     /// Ends the host process as a whole (all threads of the guest process) at once, and drops
     /// their calls. For a child in `vfork`, gives the host thread back to the parent instead.
     fn kill_process(&self);

@@ -57,15 +57,6 @@ impl UserMemory for FlatMemory {
         self.0.borrow_mut().get_mut(range).unwrap().copy_from_slice(bytes.get(..n).unwrap());
         Ok(n)
     }
-
-    fn compare_exchange_u32(&self, address: u64, expected: u32, new: u32) -> SysResult<u32> {
-        let word = UserPtr::new(address);
-        let before: u32 = word.read(self)?;
-        if before == expected {
-            word.write(self, &new)?;
-        }
-        Ok(before)
-    }
 }
 
 /// A machine that remembers what was asked of it.

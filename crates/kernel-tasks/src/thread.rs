@@ -436,8 +436,4 @@ impl UserMemory for MemoryOf {
     ) -> Option<SysResult<usize>> {
         self.0.memory().write_from_host(address, file, offset, max)
     }
-
-    fn compare_exchange_u32(&self, address: u64, expected: u32, new: u32) -> SysResult<u32> {
-        self.0.memory().compare_exchange_u32(address, expected, new)
-    }
 }

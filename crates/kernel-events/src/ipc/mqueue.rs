@@ -12,7 +12,7 @@ use linux_abi::events::mqueue::MqAttr;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
-pub use queue::{Message, MqFile, Notification, PosixQueue};
+pub use queue::{Deliver, Happening, Message, MqFile, Notification, PosixQueue};
 
 /// How many queues there may be, and how many for the privileged.
 const MAX_QUEUES: usize = 256;
@@ -212,7 +212,7 @@ mod tests {
             pid: ME,
             signal: 10,
             file: file.id(),
-            deliver: Some(Box::new(move |_, _| count.set(count.get() + 1))),
+            deliver: Some(Box::new(move |_| count.set(count.get() + 1))),
         };
         queue.request_notification(notification).unwrap();
         let another = Notification { pid: Pid(9), signal: 0, file: 0, deliver: None };

@@ -114,6 +114,12 @@ impl NetlinkSocket {
         }
     }
 
+    /// Gives the owner a message from the kernel that was not asked for here.
+    pub fn tell(&self, message: Vec<u8>) {
+        self.push(message);
+        self.common.queue.wake(PollEvents::READABLE);
+    }
+
     fn handle(&self, bytes: &[u8], port: u32) {
         for (header, whole, payload) in requests(bytes) {
             if header.flags & nlm_f::REQUEST == 0 || header.kind < nlmsg::MIN_TYPE {

@@ -4,8 +4,7 @@ use kernel_core::io::SliceSource;
 use kernel_core::memory::UserPtr;
 use kernel_tasks::Thread;
 use kernel_tasks::signals::send_to_thread;
-use kernel_tasks::testing::{MEMORY_START, first_thread, get, now, poll_once, put, spawn_thread};
-use linux_abi::events::futex::{TID_MASK, WAITERS, op};
+use kernel_tasks::testing::{MEMORY_START, first_thread, get, now, poll_once, put};
 use linux_abi::events::{EpollEvent, PollFd, SigSetArgument, epoll as ctl};
 use linux_abi::signals::{SigInfo, SigSet, Signal};
 use linux_abi::time::{Timespec, Timeval};
@@ -164,24 +163,4 @@ fn a_failed_pipe_leaves_no_descriptor() {
     assert_eq!(pipe(&thread, UserPtr::new(8)), Err(Errno::EFAULT));
     assert_eq!(pipe2(&thread, UserPtr::new(MEMORY_START), 1), Err(Errno::EINVAL));
     assert_eq!(thread.files().borrow().numbers().count(), 0);
-}
-
-#[test]
-fn a_lock_with_priority_inheritance_goes_from_thread_to_thread() {
-    let first = first_thread();
-    let second = spawn_thread(&first);
-    let word = put(&first, 256, &0_u32);
-    let call = |thread: &Rc<Thread>, operation| {
-        futex(Rc::clone(thread), word, operation | op::PRIVATE_FLAG, 0, 0, 0, 0)
-    };
-    assert_eq!(now(call(&first, op::LOCK_PI)), Ok(0));
-    assert_eq!(now(call(&second, op::TRYLOCK_PI)), Err(Errno::EAGAIN.into()));
-    let mut waiting = std::pin::pin!(call(&second, op::LOCK_PI));
-    assert_eq!(poll_once(waiting.as_mut()), None);
-    assert_eq!(now(call(&first, op::UNLOCK_PI)), Ok(0));
-    assert_eq!(poll_once(waiting.as_mut()), Some(Ok(0)));
-    let value: u32 = get(&first, word);
-    assert_eq!((value & TID_MASK, value & WAITERS), (second.tid().0, WAITERS));
-    assert_eq!(now(call(&first, op::UNLOCK_PI)), Err(Errno::EPERM.into()));
-    assert_eq!(now(call(&first, op::WAIT)), Err(Errno::ENOSYS.into()));
 }

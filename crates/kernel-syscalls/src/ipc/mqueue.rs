@@ -8,10 +8,16 @@ use std::rc::Rc;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_core::timers::{Instant, now, real_time};
 use kernel_core::wait::PollEvents;
-use kernel_events::ipc::mqueue::{Message, MqFile, Notification, OpenQueue, PosixQueue};
+use kernel_events::ipc::mqueue::{
+    Deliver, Happening, Message, MqFile, Notification, OpenQueue, PosixQueue,
+};
 use kernel_files::OpenFile;
+use kernel_sockets::Socket;
+use kernel_sockets::netlink::NetlinkSocket;
 use kernel_tasks::{Thread, signals};
-use linux_abi::events::mqueue::{MQ_PRIO_MAX, MqAttr};
+use linux_abi::events::mqueue::{
+    MQ_PRIO_MAX, MqAttr, NOTIFY_COOKIE_LEN, NOTIFY_REMOVED, NOTIFY_WOKENUP,
+};
 use linux_abi::files::OpenFlags;
 use linux_abi::signals::{SigInfo, Sigevent, Signal, code, notify};
 use linux_abi::tasks::rlimit;
@@ -108,53 +114,69 @@ pub(crate) async fn mq_timedreceive(
     Ok(message.text.len())
 }
 
-/// Asks to be sent a signal when a message comes into the empty queue, or asks no more.
+/// Asks to be told when a message comes into the empty queue, or asks no more.
 pub(crate) fn mq_notify(thread: &Rc<Thread>, fd: Fd, event: UserPtr<Sigevent>) -> SysResult<()> {
-    let event = match event.non_null() {
-        Some(event) => Some(event.read(&thread.memory())?),
-        None => None,
-    };
-    let signal = match event {
-        Some(event) => signal_of(&event)?,
+    let wish = match event.non_null() {
+        Some(event) => Some(wish_of(thread, &event.read(&thread.memory())?)?),
         None => None,
     };
     let file = thread.file(fd)?;
     let queue = queue_of(&file)?;
     let pid = thread.process().pid;
-    let Some(event) = event else {
+    let Some((signal, deliver)) = wish else {
         queue.cancel_notification(pid);
         return Ok(());
     };
+    queue.request_notification(Notification { pid, signal, file: file.id(), deliver })
+}
+
+/// How the caller wants to be told, and the number that the queue's file shows.
+fn wish_of(thread: &Rc<Thread>, event: &Sigevent) -> SysResult<(u32, Option<Deliver>)> {
+    match event.notify {
+        notify::NONE => Ok((0, None)),
+        notify::SIGNAL if event.signal == 0 => Ok((0, None)),
+        notify::SIGNAL => {
+            let number = u32::try_from(event.signal).map_err(|_| Errno::EINVAL)?;
+            let signal = Signal::new(number).ok_or(Errno::EINVAL)?;
+            Ok((number, Some(by_signal(thread, signal, event.value))))
+        }
+        notify::THREAD => Ok((0, Some(by_socket(thread, event)?))),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn by_signal(thread: &Rc<Thread>, signal: Signal, value: u64) -> Deliver {
     let process = Rc::downgrade(thread.process());
-    queue.request_notification(Notification {
-        pid,
-        signal: signal.map_or(0, Signal::number),
-        file: file.id(),
-        deliver: signal.map(|signal| {
-            let deliver: Box<dyn FnOnce(_, _)> = Box::new(move |sender, uid| {
-                let info = SigInfo::from_process(signal, code::SI_MESGQ, sender, uid);
-                if let Some(process) = process.upgrade() {
-                    // Only a real-time signal at its limit gets lost.
-                    let _ =
-                        signals::send_to_process(&process, signal, info.with_value(event.value));
-                }
-            });
-            deliver
-        }),
+    Box::new(move |happening| {
+        let Happening::Message { sender, uid } = happening else { return };
+        let info = SigInfo::from_process(signal, code::SI_MESGQ, sender, uid);
+        if let Some(process) = process.upgrade() {
+            // Only a real-time signal at its limit gets lost.
+            let _ = signals::send_to_process(&process, signal, info.with_value(value));
+        }
     })
 }
 
-/// The signal that is asked for, if it is to be one.
-fn signal_of(event: &Sigevent) -> SysResult<Option<Signal>> {
-    match event.notify {
-        notify::NONE => Ok(None),
-        notify::SIGNAL if event.signal == 0 => Ok(None),
-        notify::SIGNAL => {
-            let number = u32::try_from(event.signal).map_err(|_| Errno::EINVAL)?;
-            Signal::new(number).map(Some).ok_or(Errno::EINVAL)
-        }
-        _ => Err(Errno::EINVAL),
+/// What the C library makes `SIGEV_THREAD` of: the signal is the descriptor of a netlink socket,
+/// and the value points to what that socket gets, with a last byte that says what happened.
+fn by_socket(thread: &Rc<Thread>, event: &Sigevent) -> SysResult<Deliver> {
+    let cookie = UserPtr::<[u8; NOTIFY_COOKIE_LEN]>::new(event.value).read(&thread.memory())?;
+    let file = thread.file(Fd(event.signal))?;
+    let socket = file.ops_as::<Socket>().ok_or(Errno::ENOTSOCK)?;
+    if !socket.ops().as_any().is::<NetlinkSocket>() {
+        return Err(Errno::EINVAL);
     }
+    Ok(Box::new(move |happening| {
+        let [kept @ .., _] = cookie;
+        let word = match happening {
+            Happening::Message { .. } => NOTIFY_WOKENUP,
+            Happening::Removed => NOTIFY_REMOVED,
+        };
+        let ops = file.ops_as::<Socket>().map(Socket::ops);
+        if let Some(socket) = ops.and_then(|ops| ops.as_any().downcast_ref::<NetlinkSocket>()) {
+            socket.tell([&kept[..], &[word]].concat());
+        }
+    }))
 }
 
 /// Says how a queue is, and makes it wait or not.

@@ -1,4 +1,4 @@
-//! `get_robust_list(2)` of other threads.
+//! `get_robust_list(2)` of other threads. The shim answers for its own.
 
 use std::rc::Rc;
 
@@ -6,15 +6,22 @@ use kernel_core::memory::UserPtr;
 use kernel_tasks::Thread;
 use linux_abi::{Errno, Pid, SysResult};
 
-/// The shim of each thread keeps its list and answers for itself. Nobody can be asked for the list
-/// of another thread, so the answer is that of one who may not look.
+/// The size of `struct robust_list_head`.
+const HEAD_SIZE: u64 = 24;
+
+/// Says where another thread has the list of its locks.
 pub(crate) fn get_robust_list(
     thread: &Rc<Thread>,
     tid: i32,
-    _head: UserPtr<u64>,
-    _length: UserPtr<u64>,
+    head: UserPtr<u64>,
+    length: UserPtr<u64>,
 ) -> SysResult<()> {
     let tid = u32::try_from(tid).map_err(|_| Errno::ESRCH)?;
-    thread.kernel().ids.thread(Pid(tid)).ok_or(Errno::ESRCH)?;
-    Err(Errno::EPERM)
+    let other = thread.kernel().ids.thread(Pid(tid)).ok_or(Errno::ESRCH)?;
+    if !thread.may_inspect(&other) {
+        return Err(Errno::EPERM);
+    }
+    let memory = thread.memory();
+    length.write(&memory, &HEAD_SIZE)?;
+    head.write(&memory, &other.machine().robust_list())
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use kernel_core::wait::PollEvents;
+use kernel_events::futex::mark_locks;
 use kernel_files::FdTable;
 use linux_abi::signals::SigSet;
 use linux_abi::tasks::ExitStatus;
@@ -37,7 +38,7 @@ impl Thread {
         if self.exited.replace(true) {
             return;
         }
-        self.kernel.futexes.owner_died(self.tid(), &self.memory());
+        self.abandon_locks();
         self.process.remove_thread(self.tid());
         self.kernel.ids.forget_thread(self.tid());
         self.kernel.uncharge_task();
@@ -54,6 +55,22 @@ impl Thread {
 }
 
 impl Thread {
+    /// Gives back the locks of a thread that is killed. One that ends by itself has done so.
+    fn abandon_locks(&self) {
+        let list = self.machine().robust_list();
+        if list == 0 || !mark_locks(&self.memory(), list, self.tid()) {
+            return;
+        }
+        // Only the host knows who sleeps on which word, so all who sleep look again.
+        for process in self.kernel.ids.processes() {
+            for thread in process.threads() {
+                if thread.machine().sleeps_in_futex() {
+                    thread.machine().kick();
+                }
+            }
+        }
+    }
+
     /// Lets go of its place in the tree, so that what it was in can be unmounted.
     fn leave_tree(&self) {
         let first = self.kernel.first().and_then(|process| process.any_thread());

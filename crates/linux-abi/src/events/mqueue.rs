@@ -2,6 +2,13 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+/// What the socket of a notification gets is so long (`NOTIFY_COOKIE_LEN`).
+pub const NOTIFY_COOKIE_LEN: usize = 32;
+/// Its last byte: a message came.
+pub const NOTIFY_WOKENUP: u8 = 1;
+/// Its last byte: the notification was taken back.
+pub const NOTIFY_REMOVED: u8 = 2;
+
 /// `struct mq_attr`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,

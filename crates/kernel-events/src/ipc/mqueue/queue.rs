@@ -48,8 +48,22 @@ impl Drop for Charge {
     }
 }
 
-/// Tells a process of a message: who sent it, and for which user.
-pub type Deliver = Box<dyn FnOnce(Pid, u32)>;
+/// What becomes of the wish to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A message came.
+    Message {
+        /// The process that sent it.
+        sender: Pid,
+        /// Its user.
+        uid: u32,
+    },
+    /// The wish was taken back, or its file was closed.
+    Removed,
+}
+
+/// How somebody is told.
+pub type Deliver = Box<dyn FnOnce(Happening)>;
 
 /// Who wants to be told when a message comes into the empty queue.
 pub struct Notification {
@@ -150,7 +164,7 @@ impl PosixQueue {
         if was_empty && self.n_receivers_waiting.get() == 0 {
             let notification = self.notification.take();
             if let Some(deliver) = notification.and_then(|notification| notification.deliver) {
-                deliver(sender, uid);
+                deliver(Happening::Message { sender, uid });
             }
         }
         Ok(())
@@ -193,9 +207,13 @@ impl PosixQueue {
 
     /// The process does not want to be told any more.
     pub fn cancel_notification(&self, pid: Pid) {
-        let mut place = self.notification.borrow_mut();
-        if place.as_ref().is_some_and(|notification| notification.pid == pid) {
-            *place = None;
+        self.remove_notification(|notification| notification.pid == pid);
+    }
+
+    fn remove_notification(&self, is_it: impl Fn(&Notification) -> bool) {
+        let removed = self.notification.borrow_mut().take_if(|notification| is_it(notification));
+        if let Some(deliver) = removed.and_then(|notification| notification.deliver) {
+            deliver(Happening::Removed);
         }
     }
 
@@ -272,10 +290,7 @@ impl FileOps for MqFile {
     }
 
     fn release(&self, file: &OpenFile) {
-        let mut place = self.queue.notification.borrow_mut();
-        if place.as_ref().is_some_and(|notification| notification.file == file.id()) {
-            *place = None;
-        }
+        self.queue.remove_notification(|notification| notification.file == file.id());
     }
 
     fn describe(&self) -> String {
