@@ -275,3 +275,27 @@ TEST(an_interrupted_call_is_made_again)
 }
 
 
+
+/* A tracer that listens for the end of a stop hears of it even if it was over before. */
+TEST(listen_after_the_stop_is_over)
+{
+	pid_t child = SUCCEEDS(fork());
+	if (child == 0) {
+		raise(SIGSTOP);
+		_exit(7);
+	}
+	int status;
+	EQUALS(waitpid(child, &status, WUNTRACED), child);
+	SUCCEEDS(ptrace(PTRACE_SEIZE, child, 0, 0));
+	siginfo_t info;
+	SUCCEEDS(waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOWAIT));
+	SUCCEEDS(kill(child, SIGCONT));
+	EQUALS(waitpid(child, &status, 0), child);
+	EQUALS(status >> 8, SIGSTOP | PTRACE_EVENT_STOP << 8);
+	SUCCEEDS(ptrace(PTRACE_LISTEN, child, 0, 0));
+	EQUALS(waitpid(child, &status, 0), child);
+	EQUALS(status >> 8, SIGTRAP | PTRACE_EVENT_STOP << 8);
+	SUCCEEDS(ptrace(PTRACE_DETACH, child, 0, 0));
+	EQUALS(waitpid(child, &status, 0), child);
+	EQUALS(WEXITSTATUS(status), 7);
+}

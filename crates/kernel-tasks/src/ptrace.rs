@@ -115,6 +115,9 @@ pub struct Tracing {
     wants_group_stop: Cell<bool>,
     /// `PTRACE_INTERRUPT`.
     wants_interrupt: Cell<bool>,
+    /// Job control let the process go on while the thread, seized, stood still: it traps once more,
+    /// so that a tracer that has not looked yet does not wait for what has happened.
+    has_notice: Cell<bool>,
     /// It is to end as soon as it asks.
     must_exit: Cell<Option<ExitStatus>>,
     resumed: WaitQueue,
@@ -187,7 +190,9 @@ impl Thread {
             return true;
         }
         if self.is_traced() {
-            let wants = tracing.wants_group_stop.get() || tracing.wants_interrupt.get();
+            let wants = tracing.wants_group_stop.get()
+                || tracing.wants_interrupt.get()
+                || tracing.has_notice.get();
             return wants || self.process().has_flag(Flags::FROZEN);
         }
         self.process().is_held()

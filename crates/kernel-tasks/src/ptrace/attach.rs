@@ -97,6 +97,7 @@ impl Thread {
         tracing.is_listening.set(false);
         tracing.wants_group_stop.set(false);
         tracing.wants_interrupt.set(false);
+        tracing.has_notice.set(false);
         self.let_go(Mode::Run, signal);
         self.publish_pending();
         self.machine().kick();
@@ -134,6 +135,9 @@ impl Thread {
             return Err(Errno::EIO);
         }
         tracing.is_listening.set(true);
+        if tracing.has_notice.get() {
+            self.trap_again();
+        }
         Ok(())
     }
 

@@ -32,6 +32,7 @@ impl Thread {
     }
 
     fn trap(&self, stop: Stop) {
+        self.tracing.has_notice.set(false);
         self.tracing.is_reported.set(false);
         self.tracing.stop.set(Some(stop));
         self.tell_tracer(stop);
@@ -89,7 +90,8 @@ impl Thread {
     pub(crate) async fn stop_if_asked(self: &Rc<Self>) -> bool {
         let tracing = &self.tracing;
         let (group, interrupt) = (tracing.wants_group_stop.take(), tracing.wants_interrupt.take());
-        if !group && !interrupt || !self.is_traced() {
+        let has_notice = tracing.has_notice.take();
+        if !group && !interrupt && !has_notice || !self.is_traced() {
             return false;
         }
         let stopped_by = self.process().signals.stop.get();
@@ -117,6 +119,8 @@ impl Thread {
         self.tracing.wants_group_stop.set(false);
         if self.tracing.is_listening.get() {
             self.trap_again();
+        } else if self.is_seized() && self.is_held_by_tracer() {
+            self.tracing.has_notice.set(true);
         }
     }
 
