@@ -187,16 +187,11 @@ impl Machine for GuestMachine {
             }
             return;
         }
-        let slot = self.place.space.channel.slot(self.place.index);
-        self.place.space.host.kick(slot.host_tid.load(SeqCst));
+        self.place.space.host.kick(self.slot().host_tid.load(SeqCst));
     }
 
     fn robust_list(&self) -> u64 {
         self.slot().robust_list.load(SeqCst)
-    }
-
-    fn sleeps_in_futex(&self) -> bool {
-        self.slot().in_futex.load(SeqCst) != 0
     }
 
     fn kill_process(&self) {

@@ -101,11 +101,6 @@ pub trait Machine {
         0
     }
 
-    /// Whether the thread sleeps in a futex call of the host's.
-    fn sleeps_in_futex(&self) -> bool {
-        false
-    }
-
     /// Ends the host process as a whole (all threads of the guest process) at once, and drops
     /// their calls. For a child in `vfork`, gives the host thread back to the parent instead.
     fn kill_process(&self);

@@ -61,12 +61,10 @@ impl Thread {
         if list == 0 || !mark_locks(&self.memory(), list, self.tid()) {
             return;
         }
-        // Only the host knows who sleeps on which word, so all who sleep look again.
+        // Only the host knows who sleeps on which word, so all look again.
         for process in self.kernel.ids.processes() {
             for thread in process.threads() {
-                if thread.machine().sleeps_in_futex() {
-                    thread.machine().kick();
-                }
+                thread.machine().kick();
             }
         }
     }
