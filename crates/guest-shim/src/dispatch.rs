@@ -128,14 +128,7 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         // Without a key it is `mprotect`; keys are not offered.
         nr::PKEY_MPROTECT if r.r10 as u32 == u32::MAX => memory::on_range(nr::MPROTECT, r),
         nr::PKEY_MPROTECT => Err(errno::EINVAL),
-        nr::MLOCK | nr::MLOCK2 => {
-            let (start, length, flags) = (r.rdi, r.rsi, r.rdx);
-            let result = forward(thread, registers, number)?;
-            if result == 0 && (number == nr::MLOCK || flags as u32 == 0) {
-                memory::fill(start, length);
-            }
-            Ok(result)
-        }
+        nr::MLOCK | nr::MLOCK2 => mlock(thread, registers, number),
         nr::MREMAP => memory::mremap(r),
         nr::BRK => Ok(memory::brk(r.rdi)),
         nr::SHMAT => shmat(thread, r),
@@ -177,19 +170,32 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
             lent::give_back(closed);
             result
         }
-        _ => {
-            if let Some(result) = handed::ask(thread, number, r) {
-                return Ok(result);
-            }
-            match answers::shape(number) {
-                Some(shape) => answers::call(thread, r, number, &shape),
-                None => {
-                    handed::note_locks(number, r);
-                    forward(thread, registers, number)
-                }
-            }
+        _ => ask(thread, registers, number),
+    }
+}
+
+/// Answers a question about a file from what is here, or sends the call to the kernel.
+fn ask(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
+    if let Some(result) = handed::ask(thread, number, registers) {
+        return Ok(result);
+    }
+    match answers::shape(number) {
+        Some(shape) => answers::call(thread, registers, number, &shape),
+        None => {
+            handed::note_locks(number, registers);
+            forward(thread, registers, number)
         }
     }
+}
+
+/// `mlock` and `mlock2`: the kernel checks, the host fills.
+fn mlock(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
+    let (start, length, flags) = (registers.rdi, registers.rsi, registers.rdx);
+    let result = forward(thread, registers, number)?;
+    if result == 0 && (number == nr::MLOCK || flags as u32 == 0) {
+        memory::fill(start, length);
+    }
+    Ok(result)
 }
 
 /// `set_tid_address` and `set_robust_list`: what the end of the thread is told to.
