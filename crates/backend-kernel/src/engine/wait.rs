@@ -34,8 +34,6 @@ const CONTENDED_PART: u64 = 5;
 /// The longest that the kernel polls when its sleeps turn out to be short: a CPU that has gone idle
 /// may take that long to get up.
 const PATIENCE_NANOS: u64 = 200_000;
-/// After so many long sleeps in a row the kernel polls no longer than usual.
-const LONG_SLEEPS: u32 = 4;
 /// A new host process or thread makes its first request after about this time: waking the kernel
 /// for it would cost more than the kernel's waiting.
 const BIRTH_NANOS: u64 = 100_000;
@@ -64,8 +62,6 @@ pub struct Policy {
     /// How long the kernel polls, learned from its last sleep.
     patience: Cell<u64>,
     most_patience: u64,
-    /// How many sleeps in a row were long.
-    long_sleeps: Cell<u32>,
     /// The kernel expects a request until then.
     expects_until: Cell<u64>,
     delay: RunDelay,
@@ -109,7 +105,6 @@ impl Policy {
             ask_the_host_every: ASK_NANOS / 1000 * per_micro,
             patience: Cell::new(usual.kernel),
             most_patience: if usual.kernel == 0 { 0 } else { PATIENCE_NANOS / 1000 * per_micro },
-            long_sleeps: Cell::new(0),
             expects_until: Cell::new(0),
             delay,
             sampled_at: Cell::new(ticks()),
@@ -125,18 +120,11 @@ impl Policy {
 }
 
 impl Policy {
-    /// A sleep took this long. After a short one it would have been better to wait awake; after
-    /// some long ones in a row it would not. One alone says little: a guest that reads many files
-    /// is busy with a long one now and then.
+    /// A sleep took this long. After a short one it would have been better to wait awake; after a
+    /// long one it would not.
     fn learn(&self, asleep: u64) {
         let is_short = asleep < self.most_patience;
-        let in_a_row = if is_short { 0 } else { self.long_sleeps.get() + 1 };
-        self.long_sleeps.set(in_a_row.min(LONG_SLEEPS));
-        if is_short {
-            self.patience.set(self.most_patience);
-        } else if in_a_row >= LONG_SLEEPS {
-            self.patience.set(self.usual.kernel);
-        }
+        self.patience.set(if is_short { self.most_patience } else { self.usual.kernel });
     }
 }
 
