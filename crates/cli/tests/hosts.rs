@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use processes::{assert_gone, descendants, start_until_ready};
+use processes::{PATIENCE, assert_gone, descendants, start_until_ready};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Processes, pipes and files.
@@ -93,6 +93,18 @@ fn a_host_without_processes() {
         let limit = format!("--nproc={n}");
         let behind = [&somebody[..], &["prlimit", &limit]].concat();
         assert_honest(&run(&behind, belljar.to_str().unwrap(), &[], WORK), &limit);
+    }
+    // Enough to start, and not for what the guest makes: it is told what Linux tells.
+    let behind = [&somebody[..], &["prlimit", "--nproc=40"]].concat();
+    let bomb = "i=0; while [ $i -lt 60 ]; do sleep 9 & i=$((i+1)); done; wait";
+    let output = run(&behind, belljar.to_str().unwrap(), &[], bomb);
+    assert_honest(&output, "under way");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("annot fork"), "{:?}: {errors}", output.status);
+    let started = Instant::now();
+    while Command::new("pgrep").args(["-u", "64321"]).output().unwrap().status.success() {
+        assert!(started.elapsed() < PATIENCE, "processes are left");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
