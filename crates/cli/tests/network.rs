@@ -161,7 +161,7 @@ fn what_is_not_allowed_is_refused_and_told() {
     let got = attempts(&options, &to);
     assert!(got.output.starts_with("EACCES\nEACCES\nEACCES\n"), "{}", got.output);
     assert!(
-        got.errors.contains("error: blocked 10.0.0.1:80 (TCP: no rule allows it)\n"),
+        got.errors.contains("note: blocked 10.0.0.1:80 (TCP: no rule allows it)\n"),
         "{}",
         got.errors
     );
