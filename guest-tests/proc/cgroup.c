@@ -1,29 +1,10 @@
 /* cgroups(7), version 2: groups of processes. In namespaces of the case's own. */
-#include "namespaces.h"
-#include <sys/mount.h>
+#include "cgroups.h"
 #include <signal.h>
 
-static char group[128];
-
-static void clean_up(void)
+static void enter_own_group(void)
 {
-	rmdir(group);
-}
-
-/* A group of the case's own, beneath the one that it is in. */
-static void own_group(void)
-{
-	need_root();
-	scratch();
-	if (unshare(CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
-		SKIP("namespaces are not allowed here");
-	SUCCEEDS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	if (mount("groups", scratch_path, "cgroup2", 0, NULL) < 0)
-		SKIP("no control groups here");
-	snprintf(group, sizeof group, "%s/belljar-%d", scratch_path, getpid());
-	if (mkdir(group, 0755) < 0)
-		SKIP("no control groups of one's own here");
-	test_cleanup = clean_up;
+	own_group();
 	SUCCEEDS(chdir(group));
 }
 
@@ -42,7 +23,7 @@ static pid_t sleeper(void)
 
 TEST(a_folder_is_a_group)
 {
-	own_group();
+	enter_own_group();
 	SAME_TEXT(text_of("cgroup.procs"), "");
 	SAME_TEXT(text_of("cgroup.type"), "domain\n");
 	SUCCEEDS(mkdir("inner", 0755));
@@ -56,7 +37,7 @@ TEST(a_folder_is_a_group)
 
 TEST(members_are_moved_and_killed)
 {
-	own_group();
+	enter_own_group();
 	pid_t child = sleeper();
 	char pid[32];
 	snprintf(pid, sizeof pid, "%d\n", child);
@@ -71,7 +52,7 @@ TEST(members_are_moved_and_killed)
 
 TEST(frozen_members_do_not_run)
 {
-	own_group();
+	enter_own_group();
 	int ticks[2];
 	SUCCEEDS(pipe2(ticks, O_NONBLOCK));
 	pid_t child = FORK();
@@ -102,7 +83,7 @@ TEST(frozen_members_do_not_run)
 
 TEST(seen_from_a_namespace)
 {
-	own_group();
+	enter_own_group();
 	pid_t child = FORK();
 	if (child == 0) {
 		put_text("cgroup.procs", "0");

@@ -1,35 +1,18 @@
 /* bpf(2): programs that judge which devices the processes of a control group use. */
-#include "namespaces.h"
+#include "cgroups.h"
 #include <linux/bpf.h>
-#include <sys/mount.h>
 #include <sys/sysmacros.h>
 
-static char group[128];
 static int group_fd = -1;
-
-static void clean_up(void)
-{
-	rmdir(group);
-}
 
 static int bpf(int command, union bpf_attr *attributes)
 {
 	return syscall(SYS_bpf, command, attributes, sizeof *attributes);
 }
 
-static void own_group(void)
+static void open_own_group(void)
 {
-	need_root();
-	scratch();
-	if (unshare(CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
-		SKIP("namespaces are not allowed here");
-	SUCCEEDS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	if (mount("groups", scratch_path, "cgroup2", 0, NULL) < 0)
-		SKIP("no control groups here");
-	snprintf(group, sizeof group, "%s/belljar-devices-%d", scratch_path, getpid());
-	if (mkdir(group, 0755) < 0)
-		SKIP("no control groups of one's own here");
-	test_cleanup = clean_up;
+	own_group();
 	group_fd = SUCCEEDS(open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
@@ -80,7 +63,7 @@ static unsigned attached(unsigned flags)
 
 TEST(a_program_judges_the_use_of_devices)
 {
-	own_group();
+	open_own_group();
 	char procs[160];
 	snprintf(procs, sizeof procs, "%s/cgroup.procs", group);
 	int program = SUCCEEDS(all_but_zero());
@@ -105,7 +88,7 @@ TEST(a_program_judges_the_use_of_devices)
 
 TEST(groups_beneath_add_to_what_is_above)
 {
-	own_group();
+	open_own_group();
 	int all = SUCCEEDS(LOAD(SET(0, 1), END)), some = SUCCEEDS(all_but_zero());
 	SUCCEEDS(change(BPF_PROG_ATTACH, some, BPF_F_ALLOW_MULTI));
 	FAILS(change(BPF_PROG_ATTACH, some, BPF_F_ALLOW_MULTI), EINVAL);
@@ -129,7 +112,7 @@ TEST(groups_beneath_add_to_what_is_above)
 
 TEST(programs_that_could_do_harm_are_not_loaded)
 {
-	own_group();
+	open_own_group();
 	close(SUCCEEDS(LOAD(SET(0, 1), END)));
 	FAILS(LOAD(SET(0, 2), END), EINVAL);
 	FAILS(LOAD(END), EACCES);

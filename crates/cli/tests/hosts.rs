@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use processes::{PATIENCE, assert_gone, descendants, start_until_ready};
+use processes::{PATIENCE, assert_gone, descendants, start_until_ready, wait_for_end};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Processes, pipes and files.
@@ -121,7 +121,9 @@ fn run_out_of(what: &str) {
         assert!(status.unwrap().success());
     }
     drop(child.stdin.take());
-    let status = wait(&mut child);
+    // What it still says goes nowhere.
+    drop(child.stdout.take());
+    let status = wait_for_end(&mut child);
     assert!(status.code().is_some_and(|code| code != 124), "{what}: {status}: hangs");
     assert_gone(&inside);
 }
@@ -133,19 +135,6 @@ fn start_until_ready_with_input(command: &mut Command) -> std::process::Child {
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     child
-}
-
-fn wait(child: &mut std::process::Child) -> std::process::ExitStatus {
-    // What it still says goes nowhere.
-    drop(child.stdout.take());
-    let deadline = Instant::now() + Duration::from_secs(120);
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(Instant::now() < deadline, "belljar does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

@@ -3,12 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod processes;
+
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
+use std::time::Duration;
 
+use processes::wait_for_end;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -31,17 +34,6 @@ fn start(options: &[&str], script: &str) -> (File, Child) {
     (File::from(master), command.spawn().unwrap())
 }
 
-fn wait(child: &mut Child) -> ExitStatus {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(Instant::now() < deadline, "belljar does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn everything_is_shown_to_a_slow_reader() {
     let (mut master, mut child) = start(&[], SCRIPT);
@@ -52,7 +44,7 @@ fn everything_is_shown_to_a_slow_reader() {
         seen.extend(chunk.iter().take(n));
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(wait(&mut child).success());
+    assert!(wait_for_end(&mut child).success());
     assert_eq!(seen.iter().filter(|byte| **byte == b'x').count(), 50_000);
     assert!(seen.ends_with(b"END"));
 }
@@ -61,7 +53,7 @@ fn everything_is_shown_to_a_slow_reader() {
 fn a_time_limit_ends_the_wait_for_the_terminal() {
     let (_master, mut child) = start(&["--timeout", "2s"], SCRIPT);
     // What is said about the end goes to that terminal, which nobody reads: it has room for it.
-    assert_eq!(wait(&mut child).code(), Some(124));
+    assert_eq!(wait_for_end(&mut child).code(), Some(124));
 }
 
 #[test]
@@ -71,5 +63,5 @@ fn a_signal_ends_the_wait_for_the_terminal() {
     assert!(child.try_wait().unwrap().is_none(), "there is more to show");
     let group = rustix::termios::tcgetpgrp(&master).unwrap();
     kill_process(Pid::from_raw(group.as_raw_nonzero().get()).unwrap(), Signal::TERM).unwrap();
-    assert_eq!(wait(&mut child).code(), Some(137));
+    assert_eq!(wait_for_end(&mut child).code(), Some(137));
 }

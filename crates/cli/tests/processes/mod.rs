@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long the host may take to end processes, on a machine that is busy.
@@ -22,6 +22,18 @@ pub fn start_until_ready(command: &mut Command) -> Child {
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     child
+}
+
+/// How a command ends that is about to.
+pub fn wait_for_end(child: &mut Child) -> ExitStatus {
+    let deadline = Instant::now() + 4 * PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "belljar does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Parent and starting time of every process of the host.
