@@ -42,9 +42,10 @@ use()
 
 /// What a descriptor of a guest process is, if it may be there.
 fn kind(process: u32, number: u32, mounted: &Path) -> Result<&'static str, String> {
-    let target = std::fs::read_link(format!("/proc/{process}/fd/{number}")).unwrap();
+    let target = std::fs::read_link(format!("/proc/{process}/fd/{number}"));
+    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}"));
+    let (Ok(target), Ok(info)) = (target, info) else { return Ok("closed meanwhile") };
     let shown = target.to_string_lossy().into_owned();
-    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).unwrap();
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
     let is_read_only = u32::from_str_radix(flags, 8).unwrap() & 3 == 0;
     match number {
@@ -83,7 +84,8 @@ fn guest_processes_have_no_other_descriptors() {
             continue;
         }
         n_guests += 1;
-        for entry in std::fs::read_dir(format!("/proc/{process}/fd")).unwrap() {
+        let Ok(entries) = std::fs::read_dir(format!("/proc/{process}/fd")) else { continue };
+        for entry in entries {
             let number = entry.unwrap().file_name().to_string_lossy().parse().unwrap();
             match kind(process, number, folder.path()) {
                 Ok(kind) => drop(kinds.insert(kind)),
