@@ -61,6 +61,15 @@ TEST(death_marks_the_locks)
 	EQUALS(shared->not_mine.word, 1);
 }
 
+/* The calling thread holds the first lock, and somebody waits for it. */
+static void hold_first(struct shared *shared)
+{
+	SUCCEEDS(syscall(SYS_set_robust_list, &shared->head, sizeof shared->head));
+	shared->first.word = gettid() | FUTEX_WAITERS;
+	shared->head.list.next = &shared->first.link;
+	shared->first.link.next = &shared->head.list;
+}
+
 TEST(death_wakes_a_waiter)
 {
 	struct shared *shared = new_shared();
@@ -68,10 +77,7 @@ TEST(death_wakes_a_waiter)
 	SUCCEEDS(pipe(ends));
 	pid_t child = FORK();
 	if (child == 0) {
-		SUCCEEDS(syscall(SYS_set_robust_list, &shared->head, sizeof shared->head));
-		shared->first.word = gettid() | FUTEX_WAITERS;
-		shared->head.list.next = &shared->first.link;
-		shared->first.link.next = &shared->head.list;
+		hold_first(shared);
 		EQUALS(write(ends[1], "l", 1), 1);
 		sleep_ms(10);
 		_exit(0);
@@ -92,10 +98,7 @@ TEST(killed_owner_wakes_a_waiter)
 	SUCCEEDS(pipe(ends));
 	pid_t owner = FORK();
 	if (owner == 0) {
-		SUCCEEDS(syscall(SYS_set_robust_list, &shared->head, sizeof shared->head));
-		shared->first.word = gettid() | FUTEX_WAITERS;
-		shared->head.list.next = &shared->first.link;
-		shared->first.link.next = &shared->head.list;
+		hold_first(shared);
 		EQUALS(write(ends[1], "l", 1), 1);
 		for (;;)
 			pause();
