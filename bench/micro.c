@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -272,6 +274,38 @@ static void bench_thread_create_join(long n)
 	}
 }
 
+/* Asking a set of one descriptor, which is ready or is not. */
+
+static void epoll_of(long n, unsigned count)
+{
+	int set = check(epoll_create1(0), "epoll_create1"), counter = check(eventfd(count, 0), "eventfd");
+	struct epoll_event event = { .events = EPOLLIN };
+	check(epoll_ctl(set, EPOLL_CTL_ADD, counter, &event), "epoll_ctl");
+	while (n--)
+		if (epoll_wait(set, &event, 1, 0) != (int)count)
+			exit(1);
+	close(counter);
+	close(set);
+}
+
+static void bench_epoll_ready(long n) { epoll_of(n, 1); }
+static void bench_epoll_nothing(long n) { epoll_of(n, 0); }
+
+/* An event loop's turn: something gets ready, is found, and is taken. */
+static void bench_epoll_turn(long n)
+{
+	int set = check(epoll_create1(0), "epoll_create1"), counter = check(eventfd(0, 0), "eventfd");
+	struct epoll_event event = { .events = EPOLLIN };
+	check(epoll_ctl(set, EPOLL_CTL_ADD, counter, &event), "epoll_ctl");
+	while (n--) {
+		eventfd_t value;
+		if (eventfd_write(counter, 1) || epoll_wait(set, &event, 1, -1) != 1 || eventfd_read(counter, &value))
+			exit(1);
+	}
+	close(counter);
+	close(set);
+}
+
 /* Two that talk in turns: one byte there, one byte back. */
 
 static void ping_pong(long n, int here_out, int here_in, int there_out, int there_in)
@@ -424,6 +458,9 @@ static const struct {
 	{ "spawn sh -c :", bench_spawn_sh },
 	{ "spawn python3 -c pass", bench_spawn_python },
 	{ "thread create+join", bench_thread_create_join },
+	{ "epoll of a ready descriptor", bench_epoll_ready },
+	{ "epoll, nothing ready", bench_epoll_nothing },
+	{ "write+epoll+read", bench_epoll_turn },
 	{ "pipe ping-pong", bench_pipe_ping_pong },
 	{ "unix ping-pong", bench_unix_ping_pong },
 	{ "tcp ping-pong", bench_tcp_ping_pong },

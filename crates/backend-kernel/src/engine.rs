@@ -46,7 +46,7 @@ impl Place {
 /// The mechanism of one sandbox.
 pub struct Engine {
     pub(crate) bell: SharedBell,
-    pub(crate) staging: StagingTable,
+    pub(crate) staging: Rc<StagingTable>,
     pub(crate) answers: Answers,
     pub(crate) entries: Box<[channel_abi::staging::Entry; channel_abi::staging::CALLS]>,
     pub(crate) doorbell: OwnedFd,

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::time::Duration;
 
 use guest_process::staging::StagingTable;
@@ -16,6 +16,7 @@ use host_sys::{Namespace, SignalDescriptor, rustix};
 use kernel_core::credentials::Credentials;
 use kernel_core::executor::Executor;
 use kernel_core::host_events::{HostEvents, Watch as Watched};
+use kernel_core::kept_events;
 use kernel_core::supervisor::{self, Supervisor};
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
@@ -447,6 +448,9 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
     let entries = staging::entries();
     let program = filter::assemble(filter::RULES);
     let table = StagingTable::new(&entries, &program).map_err(step("make the staging table"))?;
+    let table = Rc::new(table);
+    let board = Rc::clone(&table);
+    kept_events::show_on(move |count| board.facts().events.store(count, Release));
     let zygote =
         Zygote::start(&bell, &table, doorbell.as_fd()).map_err(step("start the zygote"))?;
     let n_cpus = std::thread::available_parallelism().map_or(1, Into::into);

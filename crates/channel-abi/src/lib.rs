@@ -240,6 +240,8 @@ pub struct Facts {
     pub names: AtomicU64,
     /// Changes of what a descriptor stands for.
     pub descriptors: AtomicU64,
+    /// Changes of what is ready, as far as somebody has kept it.
+    pub events: AtomicU64,
 }
 
 /// How the kernel is asleep.

@@ -82,6 +82,10 @@ pub mod action {
     /// area at [`HANDED_OFFSET`](crate::layout::HANDED_OFFSET) and its content behind it, until the
     /// next request. The length of the content is above bit 8.
     pub const HAND: u64 = 11;
+    /// The answer of this wait for events may be kept for as long as
+    /// [`Facts::events`](crate::Facts::events) is the first detail, and
+    /// [`Facts::descriptors`](crate::Facts::descriptors) the second.
+    pub const KEEP_EVENTS: u64 = 12;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

@@ -159,7 +159,8 @@ fn kept(thread: &Tcb) -> &[Kept; N_KEPT] {
     kept
 }
 
-fn facts() -> &'static Facts {
+/// What the kernel shows of what has changed.
+pub fn facts() -> &'static Facts {
     let address = STAGING_ADDRESS as usize + FACTS_OFFSET;
     // SAFETY: the zygote maps it there, read-only, before any other code runs.
     unsafe { &*core::ptr::with_exposed_provenance(address) }

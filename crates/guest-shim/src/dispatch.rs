@@ -13,8 +13,8 @@ use crate::signals::deliver;
 use crate::thread::{Tcb, tcb};
 use crate::usermem::put;
 use crate::{
-    actions, answers, frame, futex, handed, inbox, lent, locks, mask, memory, robust, spawn,
-    staging, usage, watched,
+    actions, answers, events, frame, futex, handed, inbox, lent, locks, mask, memory, robust,
+    spawn, staging, usage, watched,
 };
 
 /// Runs the call in the frame. Returns 1 if all registers and the flags must be restored.
@@ -170,6 +170,14 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
             lent::give_back(closed);
             result
         }
+        nr::EPOLL_WAIT | nr::EPOLL_PWAIT => match events::known(thread, number, r) {
+            Some(result) => Ok(result),
+            None => {
+                let result = forward(thread, registers, number);
+                events::keep(thread, registers, result);
+                result
+            }
+        },
         _ => ask(thread, registers, number),
     }
 }

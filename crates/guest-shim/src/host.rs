@@ -68,8 +68,10 @@ pub mod nr {
     pub const RESTART_SYSCALL: u64 = 219;
     pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
+    pub const EPOLL_WAIT: u64 = 232;
     pub const NEWFSTATAT: u64 = 262;
     pub const READLINKAT: u64 = 267;
+    pub const EPOLL_PWAIT: u64 = 281;
     pub const FACCESSAT: u64 = 269;
     pub const SET_ROBUST_LIST: u64 = 273;
     pub const GET_ROBUST_LIST: u64 = 274;

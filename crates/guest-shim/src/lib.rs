@@ -27,6 +27,7 @@ mod answers;
 mod channel;
 mod dispatch;
 mod entry;
+mod events;
 mod frame;
 mod futex;
 mod handed;

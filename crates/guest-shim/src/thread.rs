@@ -12,18 +12,21 @@ use channel_abi::layout::{AREAS_ADDRESS, CHANNEL_ADDRESS, CHANNEL_HEADER, SLOT_H
 use crate::actions::Overlaid;
 use crate::answers::KEPT_SIZE;
 use crate::entry::{Registers, shim_entry};
+use crate::events::KeptEvents;
 
 /// A thread's share of the shim's memory:
-/// `[signal stack][XSAVE buffer][kept answers][overlaid actions][stack][control block]`.
+/// `[signal stack][XSAVE buffer][kept answers][overlaid actions, kept events][stack][control block]`.
 pub const AREA_SIZE: u64 = 128 << 10;
 const SIGNAL_STACK: u64 = 32 << 10;
 const XSAVE_BUFFER: u64 = 16 << 10;
 /// What is left for the stack is at least this.
 const MIN_STACK: u64 = 40 << 10;
 const OVERLAID_SIZE: u64 = 4096;
+const EVENTS_SIZE: u64 = size_of::<KeptEvents>() as u64;
 const _: () = {
     assert!(SIGNAL_STACK + XSAVE_BUFFER + KEPT_SIZE + OVERLAID_SIZE + MIN_STACK <= TCB_OFFSET);
-    assert!(size_of::<Overlaid>() as u64 <= OVERLAID_SIZE);
+    // The kept events are at the end of the same page.
+    assert!(size_of::<Overlaid>() as u64 + EVENTS_SIZE <= OVERLAID_SIZE);
 };
 
 /// The control block is in the last KiB, so that it shares a page with the top of the stack.
@@ -64,6 +67,9 @@ pub struct Tcb {
     pub fault: Cell<Option<[u64; 6]>>,
     /// The memory for kept answers is this thread's.
     pub has_kept: Cell<bool>,
+    /// The count of changes at which the [kept events](Self::kept_events) were told; 0 means that
+    /// there are none.
+    pub events_at: Cell<u64>,
     /// The descriptor of the file that the kernel handed over with its last reply, plus one.
     pub handed: Cell<u32>,
     /// The length of its content.
@@ -153,6 +159,7 @@ impl Tcb {
         self.vfork.set(None);
         self.fault.set(None);
         self.has_kept.set(false);
+        self.events_at.set(0);
         self.handed.set(0);
         self.handed_length.set(0);
         self.later.set(0);
@@ -191,6 +198,14 @@ impl Tcb {
     /// Memory for answers that need not be asked for again.
     pub fn kept_answers(&self) -> u64 {
         area(self.index.get()) + SIGNAL_STACK + XSAVE_BUFFER
+    }
+
+    /// Memory for the last answer of a wait for events.
+    pub fn kept_events(&self) -> &'static KeptEvents {
+        let address = self.kept_answers() + KEPT_SIZE + OVERLAID_SIZE - EVENTS_SIZE;
+        // SAFETY: this thread's own memory, mapped with its stack; cells, for which any bytes are
+        // valid.
+        unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
     }
 
     /// What a `vfork` child on this thread has set over plain default actions.

@@ -14,6 +14,7 @@ pub mod executor;
 pub mod facts;
 pub mod host_events;
 pub mod io;
+pub mod kept_events;
 pub mod landlock;
 pub mod memory;
 pub mod moment;

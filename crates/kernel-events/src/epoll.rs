@@ -7,6 +7,7 @@
 //! of the list, to be looked at again next time.
 
 mod item;
+mod keeping;
 mod nesting;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use linux_abi::{Errno, Fd, SysResult};
 use smallvec::SmallVec;
 
 use item::Item;
+use keeping::Keeping;
 
 /// How many files the epolls of a sandbox watch at most (Linux: `fs.epoll.max_user_watches`).
 const MAX_WATCHES: usize = 1 << 20;
@@ -51,6 +53,9 @@ pub struct Epoll {
     ready: RefCell<BTreeMap<u64, Rc<Item>>>,
     next_place: Cell<u64>,
     queue: WaitQueue,
+    keeping: Keeping,
+    /// How many items watch what changes with the time or by the host.
+    n_moved_otherwise: Cell<usize>,
     /// The epolls that watch this one, once per item.
     parents: RefCell<Vec<Weak<Epoll>>>,
     this: Weak<Self>,
@@ -64,6 +69,8 @@ impl Epoll {
             ready: RefCell::default(),
             next_place: Cell::new(0),
             queue: WaitQueue::new(),
+            keeping: Keeping::default(),
+            n_moved_otherwise: Cell::new(0),
             parents: RefCell::default(),
             this: Weak::clone(this),
         });
@@ -87,6 +94,10 @@ impl Epoll {
         let item = Item::new(&self.this, fd, file, event)?;
         item.observe(&queue);
         self.items.borrow_mut().insert((fd, file.id()), Rc::clone(&item));
+        if item.is_moved_otherwise {
+            self.n_moved_otherwise.set(self.n_moved_otherwise.get() + 1);
+        }
+        self.keeping.end();
         if !item.poll().is_empty() {
             self.make_ready(&item);
         }
@@ -105,6 +116,7 @@ impl Epoll {
         let queue = file.ops().queue().ok_or(Errno::EPERM)?;
         item.set(event);
         item.observe(&queue);
+        self.keeping.end();
         if !item.poll().is_empty() {
             self.make_ready(&item);
         }
@@ -123,7 +135,11 @@ impl Epoll {
     }
 
     fn remove(&self, item: &Rc<Item>) {
+        self.keeping.end();
         let removed = self.items.borrow_mut().remove(&item.key());
+        if removed.is_some() && item.is_moved_otherwise {
+            self.n_moved_otherwise.set(self.n_moved_otherwise.get() - 1);
+        }
         let was_ready = item.place.take().and_then(|at| self.ready.borrow_mut().remove(&at));
         // Only now, without a borrow: what an item leaves behind it removes elsewhere.
         drop((removed, was_ready));
@@ -131,6 +147,7 @@ impl Epoll {
 
     /// Puts an item at the end of the ready list, and wakes one who waits.
     fn make_ready(&self, item: &Rc<Item>) {
+        self.keeping.end();
         if item.place.get().is_none() {
             let place = self.next_place.get();
             self.next_place.set(place + 1);
@@ -167,6 +184,8 @@ impl Epoll {
     /// Concludes a wait of which the first `n_delivered` events have reached the guest. The others
     /// go back to where they were.
     pub fn settle(&self, harvest: Harvest, n_delivered: usize) {
+        let would_repeat =
+            n_delivered == harvest.items.len() && harvest.items.iter().all(|(_, it)| it.repeats());
         for (index, (place, item)) in harvest.items.into_iter().enumerate() {
             let place = if index >= n_delivered {
                 place
@@ -180,6 +199,17 @@ impl Epoll {
             };
             item.place.set(Some(place));
             self.ready.borrow_mut().insert(place, item);
+        }
+        // What else is ready would come first next time.
+        if would_repeat && self.ready.borrow().len() == n_delivered {
+            self.keeping.told_of_ready();
+        }
+    }
+
+    /// A wait that was not to take time found nothing.
+    pub fn told_of_nothing(&self) {
+        if self.ready.borrow().is_empty() && self.n_moved_otherwise.get() == 0 {
+            self.keeping.told_of_nothing();
         }
     }
 

@@ -95,6 +95,10 @@ impl FileOps for EventFd {
         Some(self.queue.clone())
     }
 
+    fn is_moved_by_calls(&self) -> bool {
+        true
+    }
+
     fn seek(&self, file: &OpenFile, _to: SeekTo) -> SysResult<u64> {
         Ok(file.offset())
     }

@@ -316,6 +316,11 @@ impl FileOps for PipeEnd {
         })
     }
 
+    fn is_moved_by_calls(&self) -> bool {
+        // One that is polled is not lent.
+        true
+    }
+
     fn ioctl(&self, _file: &OpenFile, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         match ioctl.command {
             FIONREAD => {

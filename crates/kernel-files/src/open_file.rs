@@ -232,6 +232,12 @@ pub trait FileOps: Any {
         None
     }
 
+    /// Whether [`poll`](Self::poll) changes by system calls alone, and not when a time comes or the
+    /// host has news. What an epoll of such files has answered may be kept by its caller.
+    fn is_moved_by_calls(&self) -> bool {
+        false
+    }
+
     /// For how many nanoseconds a call waits at most (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
     fn patience(&self, intent: Intent) -> Option<u64> {
         let _ = intent;

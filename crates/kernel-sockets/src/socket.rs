@@ -77,6 +77,11 @@ pub trait SocketOps: Any {
     /// What is ready now.
     fn poll(&self) -> PollEvents;
 
+    /// Whether that changes by system calls alone, and not when the host has news.
+    fn is_moved_by_calls(&self) -> bool {
+        false
+    }
+
     /// Reads an option.
     fn get_option(&self, level: i32, name: i32) -> SysResult<Vec<u8>>;
 
@@ -192,6 +197,10 @@ impl FileOps for Socket {
 
     fn queue(&self) -> Option<WaitQueue> {
         Some(self.ops.common().queue.clone())
+    }
+
+    fn is_moved_by_calls(&self) -> bool {
+        self.ops.is_moved_by_calls()
     }
 
     fn patience(&self, intent: Intent) -> Option<u64> {

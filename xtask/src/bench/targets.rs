@@ -35,6 +35,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("page fault", Ratio(1.05)),
     ("fork+exit+wait", Ratio(2.0)),
     ("posix_spawn+wait", Ratio(1.5)),
+    ("epoll of a ready descriptor", Ratio(1.0)),
     ("pipe ping-pong", Ratio(1.5)),
     ("unix ping-pong", Ratio(1.2)),
     ("tcp ping-pong", Ratio(1.0)),

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Release;
 
 use channel_abi::staging::CALLS;
-use kernel_core::facts;
+use kernel_core::{facts, kept_events};
 use linux_abi::{Errno, SysResult};
 
 /// Questions about files whose answers the shim can keep.
@@ -26,6 +26,18 @@ const QUESTIONS: &[&str] = &[
 
 /// Calls after which a descriptor may stand for something else.
 const DESCRIPTOR_CALLS: &[&str] = &["close", "close_range", "dup2", "dup3"];
+
+/// Calls that take nothing away from what is ready, besides the questions.
+const LEAVES_READY: &[&str] = &[
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_wait",
+    "poll",
+    "ppoll",
+    "pselect6",
+    "sched_yield",
+    "select",
+];
 
 /// Calls that change neither names nor attributes nor who sees them, but for what the file
 /// systems themselves report: those that read and write files, wait, or concern other things.
@@ -62,6 +74,7 @@ struct Effect {
     is_question: bool,
     is_harmless: bool,
     changes_descriptors: bool,
+    leaves_ready: bool,
 }
 
 /// What each call does to what guests have kept.
@@ -78,6 +91,7 @@ impl Answers {
             let Some(call) = kernel_syscalls::find(number as u64) else { continue };
             effect.is_question = QUESTIONS.contains(&call.name);
             effect.changes_descriptors = DESCRIPTOR_CALLS.contains(&call.name);
+            effect.leaves_ready = effect.is_question || LEAVES_READY.contains(&call.name);
             effect.is_harmless =
                 effect.is_question || effect.changes_descriptors || HARMLESS.contains(&call.name);
         }
@@ -90,8 +104,12 @@ impl Answers {
 
     /// A call has run, or a part of it.
     pub fn note_change(&self, number: u32) {
-        // Requests of the shim itself have no entry, and change nothing.
-        let Some(effect) = self.effect(number) else { return };
+        let effect = self.effect(number);
+        if !effect.is_some_and(|effect| effect.leaves_ready) {
+            kept_events::may_be_taken();
+        }
+        // Requests of the shim itself have no entry, and change no names.
+        let Some(effect) = effect else { return };
         if effect.changes_descriptors {
             facts::descriptors_changed();
         }
@@ -128,7 +146,7 @@ mod tests {
         for number in 0..CALLS as u64 {
             known.extend(kernel_syscalls::find(number).map(|call| call.name));
         }
-        for name in QUESTIONS.iter().chain(DESCRIPTOR_CALLS).chain(HARMLESS) {
+        for name in QUESTIONS.iter().chain(DESCRIPTOR_CALLS).chain(LEAVES_READY).chain(HARMLESS) {
             assert!(known.contains(name), "{name}");
         }
     }

@@ -7,7 +7,7 @@ use channel_abi::request::{self, action, restart, verdict};
 use guest_process::Reply;
 use guest_process::channel::Piece;
 use kernel_core::wait::PollEvents;
-use kernel_core::{facts, moment};
+use kernel_core::{facts, kept_events, moment};
 use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
@@ -160,14 +160,29 @@ impl Engine {
         }
     }
 
+    /// Has the shim keep what a wait for events has told, if it would be told again.
+    fn keep_if_repeated(&self, seat: &Seat) {
+        let Some(count) = kept_events::holds_at() else { return };
+        let mut reply = seat.reply.get();
+        if self.tracer.is_none() && reply.action == action::NONE {
+            reply.action = action::KEEP_EVENTS;
+            reply.details = [count, facts::now().descriptors];
+            seat.reply.set(reply);
+        }
+    }
+
     /// Polls an answer, and keeps it in its seat if it has to wait.
     fn run(&self, place: &Place, seat: &Rc<Seat>, mut answer: Answer) {
         let slot = self.seat_executor(place);
         let Some(waker) = self.executor.borrow().waker(slot) else { return };
+        kept_events::begin();
         let polled = answer.as_mut().poll(&mut Context::from_waker(&waker));
         self.answers.note_change(seat.request.get().0);
         match polled {
-            Poll::Ready(result) => self.finish(place, seat, result),
+            Poll::Ready(result) => {
+                self.keep_if_repeated(seat);
+                self.finish(place, seat, result);
+            }
             Poll::Pending => {
                 if place.space.is_retired.get() {
                     return; // the call ended its own process

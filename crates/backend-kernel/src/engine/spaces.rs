@@ -9,6 +9,7 @@ use channel_abi::layout::MAX_SPACES;
 use channel_abi::request::action;
 use guest_process::Channel;
 use host_sys::{errno_of, rustix};
+use kernel_core::kept_events;
 use kernel_core::timers;
 use kernel_core::wait::PollEvents;
 use kernel_tasks::machine::Image;
@@ -278,6 +279,7 @@ impl Engine {
         for thread in threads.into_iter().chain(parents) {
             thread.process().exit(end);
         }
+        kept_events::may_be_taken();
     }
 
     /// Ends the retired host processes that have had their time.

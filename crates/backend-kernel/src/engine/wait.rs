@@ -13,6 +13,7 @@ use channel_abi::sleep;
 use host_sys::rustix;
 use host_sys::{RunDelay, current_cpu, ticks};
 use kernel_core::host_events::Watch;
+use kernel_core::kept_events;
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
 use linux_abi::SysResult;
@@ -169,6 +170,7 @@ impl Engine {
             }
             if self.timers.next_deadline().is_some_and(|at| at <= timers::now()) {
                 self.timers.fire(timers::now());
+                kept_events::may_be_taken();
                 last_work = now;
                 continue;
             }
@@ -382,6 +384,9 @@ impl Engine {
                 has_news = true;
                 self.host_events.dispatch(data.u64(), flags.bits());
             }
+        }
+        if has_news {
+            kept_events::may_be_taken();
         }
         has_news
     }

@@ -20,6 +20,8 @@ pub(super) struct Item {
     epoll: Weak<Epoll>,
     file: Weak<OpenFile>,
     key: (Fd, u64),
+    /// The file changes with the time, or by the host, and not by calls alone.
+    pub(super) is_moved_otherwise: bool,
     /// `EPOLL*`, errors and hang-up always among them, unless the item is disabled.
     events: Cell<u32>,
     data: Cell<u64>,
@@ -45,6 +47,7 @@ impl Item {
             epoll: Weak::clone(epoll),
             file: Rc::downgrade(file),
             key: (fd, file.id()),
+            is_moved_otherwise: !file.ops().is_moved_by_calls(),
             events: Cell::new(0),
             data: Cell::new(0),
             place: Cell::new(None),
@@ -93,6 +96,14 @@ impl Item {
 
     pub(super) fn is_edge_triggered(&self) -> bool {
         self.events.get() & epoll::EDGE != 0
+    }
+
+    /// Whether its event is told again and again until a call takes it away.
+    pub(super) fn repeats(&self) -> bool {
+        let is_moved_by_calls = |file: Rc<OpenFile>| file.ops().is_moved_by_calls();
+        !self.is_one_shot()
+            && !self.is_edge_triggered()
+            && self.file.upgrade().is_some_and(is_moved_by_calls)
     }
 
     /// Tells of nothing more until the item is set again.

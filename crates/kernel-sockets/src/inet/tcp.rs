@@ -320,6 +320,10 @@ impl SocketOps for TcpSocket {
         ready
     }
 
+    fn is_moved_by_calls(&self) -> bool {
+        self.host.borrow().is_none()
+    }
+
     fn get_option(&self, level: i32, name: i32) -> SysResult<Vec<u8>> {
         self.check_host_progress();
         options::get(self, level, name)

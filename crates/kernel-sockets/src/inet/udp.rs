@@ -308,6 +308,10 @@ impl SocketOps for UdpSocket {
         ready
     }
 
+    fn is_moved_by_calls(&self) -> bool {
+        true
+    }
+
     fn get_option(&self, level: i32, name: i32) -> SysResult<Vec<u8>> {
         options::get(self, level, name)
     }

@@ -318,6 +318,10 @@ impl SocketOps for UnixSocket {
         ready
     }
 
+    fn is_moved_by_calls(&self) -> bool {
+        true
+    }
+
     fn get_option(&self, level: i32, name: i32) -> SysResult<Vec<u8>> {
         options::get(self, level, name)
     }

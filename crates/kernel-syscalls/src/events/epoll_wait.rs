@@ -77,6 +77,9 @@ async fn wait(
     let _leaving = PassOn(&file);
     loop {
         let n = deliver(thread, epoll, events, max)?;
+        if n == 0 && timeout == Timeout::Zero {
+            epoll.told_of_nothing();
+        }
         if n > 0 || timeout == Timeout::Zero {
             return Ok(n);
         }
