@@ -14,13 +14,16 @@
 
 use std::cell::{Cell, RefCell};
 
+/// Shows the count to guests.
+type Board = Box<dyn Fn(u64)>;
+
 thread_local! {
     // From 1 on: 0 in a guest means that nothing is kept.
     static COUNT: Cell<u64> = const { Cell::new(1) };
     static N_TAKEN: Cell<u64> = const { Cell::new(0) };
     static TELLS_OF_READY: Cell<bool> = const { Cell::new(false) };
     static HOLDS_AT: Cell<Option<u64>> = const { Cell::new(None) };
-    static BOARD: RefCell<Option<Box<dyn Fn(u64)>>> = const { RefCell::new(None) };
+    static BOARD: RefCell<Option<Board>> = const { RefCell::new(None) };
 }
 
 /// What an answer said.

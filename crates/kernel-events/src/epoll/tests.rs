@@ -174,3 +174,48 @@ fn exclusive_items_are_restricted() {
     assert_eq!(epoll.add(Fd(3), &reader, exclusive), Ok(()));
     assert_eq!(epoll.modify(Fd(3), &reader, event(IN, 0)), Err(Errno::EINVAL));
 }
+
+/// Whether the answer to a wait may be kept.
+fn is_kept(file: &OpenFile, max: usize) -> bool {
+    kernel_core::kept_events::begin();
+    if wait(file, max).is_empty() {
+        epoll_of(file).told_of_nothing();
+    }
+    kernel_core::kept_events::holds_at().is_some()
+}
+
+#[test]
+fn what_is_told_twice_may_be_kept_until_it_changes() {
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
+    let file = Epoll::open();
+    epoll_of(&file).add(Fd(3), &reader, event(IN, 1)).unwrap();
+    assert!(!is_kept(&file, 8));
+    assert!(is_kept(&file, 8));
+    put(&writer);
+    assert!(!is_kept(&file, 8));
+    assert!(is_kept(&file, 8));
+    kernel_core::kept_events::may_be_taken();
+    assert!(!is_kept(&file, 8));
+    assert!(is_kept(&file, 8));
+    epoll_of(&file).modify(Fd(3), &reader, event(IN, 2)).unwrap();
+    assert!(!is_kept(&file, 8));
+}
+
+#[test]
+fn what_is_told_once_or_in_parts_is_never_kept() {
+    let (reader, writer) = pipe(OpenFlags::empty(), Owner::default());
+    put(&writer);
+    let edges = Epoll::open();
+    epoll_of(&edges).add(Fd(3), &reader, event(IN | epoll::EDGE, 1)).unwrap();
+    let parts = Epoll::open();
+    for number in 3..5 {
+        epoll_of(&parts).add(Fd(number), &reader, event(IN, 1)).unwrap();
+    }
+    let nested = Epoll::open();
+    epoll_of(&nested).add(Fd(3), &parts, event(IN, 1)).unwrap();
+    assert!(!is_kept(&edges, 8));
+    for _ in 0..3 {
+        assert!(!is_kept(&parts, 1));
+        assert!(!is_kept(&nested, 8));
+    }
+}
