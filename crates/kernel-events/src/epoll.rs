@@ -184,8 +184,9 @@ impl Epoll {
     /// Concludes a wait of which the first `n_delivered` events have reached the guest. The others
     /// go back to where they were.
     pub fn settle(&self, harvest: Harvest, n_delivered: usize) {
-        let would_repeat =
-            n_delivered == harvest.items.len() && harvest.items.iter().all(|(_, it)| it.repeats());
+        let would_repeat = n_delivered > 0
+            && n_delivered == harvest.items.len()
+            && harvest.items.iter().all(|(_, item)| item.repeats());
         for (index, (place, item)) in harvest.items.into_iter().enumerate() {
             let place = if index >= n_delivered {
                 place
