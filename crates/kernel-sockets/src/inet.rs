@@ -12,6 +12,7 @@ pub mod options;
 pub mod ports;
 mod requests;
 pub mod tcp;
+mod time_wait;
 pub mod udp;
 
 pub use icmp::IcmpSocket;

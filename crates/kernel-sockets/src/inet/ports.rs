@@ -8,6 +8,8 @@ use std::rc::{Rc, Weak};
 use linux_abi::{Errno, SysResult};
 use slab::Slab;
 
+use super::time_wait::{Held, HoldKey};
+
 /// The ports that the kernel chooses from (Linux: `net.ipv4.ip_local_port_range`).
 pub const EPHEMERAL: std::ops::RangeInclusive<u16> = 32768..=60999;
 
@@ -80,12 +82,13 @@ pub struct Ports<T: ?Sized> {
     ports: RefCell<HashMap<u16, Port<T>>>,
     next: Cell<u16>,
     turn: Cell<usize>,
+    held: Held,
 }
 
 impl<T: ?Sized> Default for Ports<T> {
     fn default() -> Self {
         let next = Cell::new(*EPHEMERAL.start());
-        Self { ports: RefCell::default(), next, turn: Cell::new(0) }
+        Self { ports: RefCell::default(), next, turn: Cell::new(0), held: Held::default() }
     }
 }
 
@@ -97,6 +100,9 @@ impl<T: ?Sized> Ports<T> {
         port: u16,
         sharing: Sharing,
     ) -> SysResult<BindingKey> {
+        for overdue in self.held.take_overdue() {
+            self.release(overdue);
+        }
         let port = if port == 0 { self.choose()? } else { port };
         let mut ports = self.ports.borrow_mut();
         let place = ports.entry(port).or_default();
@@ -113,10 +119,18 @@ impl<T: ?Sized> Ports<T> {
         Ok(BindingKey { port, key })
     }
 
-    /// Adds one more socket to a port without asking, as a connection of a listener is.
-    pub fn join(&self, address: BoundAddress, port: u16, sharing: Sharing) -> BindingKey {
+    /// Adds one more socket to a port without asking: a connection of the `listener`, which allows
+    /// what that one does.
+    pub fn join(
+        &self,
+        address: BoundAddress,
+        port: u16,
+        listener: Option<BindingKey>,
+    ) -> BindingKey {
         let mut ports = self.ports.borrow_mut();
         let place = ports.entry(port).or_default();
+        let like = listener.and_then(|own| place.bindings.get(own.key));
+        let sharing = like.map(|like| like.sharing).unwrap_or_default();
         let key = place.bindings.insert(Binding { address, sharing, is_listening: false });
         BindingKey { port, key }
     }
@@ -186,6 +200,27 @@ impl<T: ?Sized> Ports<T> {
         place.receivers.retain(|(own, ..)| *own != key.key);
         if place.bindings.is_empty() {
             ports.remove(&key.port);
+        }
+    }
+
+    /// Keeps the port for a connection that is over, for the time that Linux calls `TIME_WAIT`.
+    pub fn hold(&self, key: BindingKey) -> HoldKey {
+        let (hold, oldest) = self.held.add(key);
+        if let Some(oldest) = oldest {
+            self.release(oldest);
+        }
+        hold
+    }
+
+    /// The time begins only now. Returns the new name of the hold, if it is not over.
+    pub fn hold_again(&self, hold: HoldKey) -> Option<HoldKey> {
+        self.held.remove(hold).map(|key| self.hold(key))
+    }
+
+    /// Gives a port back that was held.
+    pub fn end_hold(&self, hold: HoldKey) {
+        if let Some(key) = self.held.remove(hold) {
+            self.release(key);
         }
     }
 

@@ -22,6 +22,7 @@ use linux_abi::sockets::{SOMAXCONN, sock};
 use linux_abi::{Errno, SysResult};
 
 use super::Identity;
+use super::time_wait::HoldKey;
 use crate::byte_queue::ByteQueue;
 use crate::common::Shutdown;
 use crate::host_stream::HostStream;
@@ -39,6 +40,19 @@ pub(super) enum State {
     /// Both ends are done with each other, or one has reset the connection.
     Finished,
     Released,
+}
+
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Nobody yet.
+    NotYet,
+    /// This end, which keeps the port for some time.
+    Here,
+    /// The other end.
+    There,
+    /// It broke.
+    Reset,
 }
 
 /// Connections to a listener.
@@ -70,6 +84,9 @@ pub struct TcpSocket {
     is_bound: Cell<bool>,
     /// The peer has sent all that it will send.
     has_fin: Cell<bool>,
+    ending: Cell<Ending>,
+    /// The port is held for the connection, which is over.
+    hold: Cell<Option<HoldKey>>,
     /// An urgent byte, and how many bytes come before it.
     urgent: Cell<Option<(usize, u8)>>,
     place: Cell<usize>,
@@ -91,6 +108,8 @@ impl TcpSocket {
             is_connecting: Cell::new(false),
             is_bound: Cell::new(false),
             has_fin: Cell::new(false),
+            ending: Cell::new(Ending::NotYet),
+            hold: Cell::new(None),
             urgent: Cell::new(None),
             place: Cell::new(0),
         });
@@ -124,7 +143,11 @@ impl TcpSocket {
 
     /// The peer will send nothing more.
     fn receive_fin(&self) {
+        if let Some(hold) = self.hold.take() {
+            self.hold.set(self.common.network.tcp_ports.hold_again(hold));
+        }
         self.has_fin.set(true);
+        self.end_by(Ending::There);
         self.common.add_shutdown(Shutdown::RECEIVE);
         self.finish_if_done();
     }
@@ -139,8 +162,18 @@ impl TcpSocket {
         }
     }
 
+    /// The first to end a connection is the one who counts.
+    fn end_by(&self, ending: Ending) {
+        if self.ending.get() == Ending::NotYet {
+            self.ending.set(ending);
+        }
+    }
+
     /// The peer has reset the connection.
     fn reset(&self) {
+        if let Some(hold) = self.hold.take() {
+            self.common.network.tcp_ports.end_hold(hold);
+        }
         if self.state.get() != State::Established {
             return;
         }
@@ -151,6 +184,7 @@ impl TcpSocket {
     /// Ends the connection with an error.
     fn fail(&self, errno: Errno) {
         self.state.set(State::Finished);
+        self.ending.set(Ending::Reset);
         self.common.add_shutdown(Shutdown::all());
         self.common.set_error(errno);
     }
@@ -167,8 +201,12 @@ impl TcpSocket {
         }
         let linger = self.common.options.linger.get();
         if !self.inbox.borrow().is_empty() || (linger.on != 0 && linger.seconds == 0) {
+            if self.is_connected() {
+                self.ending.set(Ending::Reset);
+            }
             peer.reset();
         } else {
+            self.end_by(Ending::Here);
             peer.receive_fin();
         }
     }
@@ -282,6 +320,7 @@ impl SocketOps for TcpSocket {
             }
             let peer = self.peer.borrow().clone();
             if let Some(peer) = peer {
+                self.end_by(Ending::Here);
                 peer.receive_fin();
             }
         }
@@ -351,7 +390,13 @@ impl SocketOps for TcpSocket {
         if was_listening {
             self.stop_listening();
         }
-        self.release_port();
+        match self.identity.binding.take() {
+            Some(key) if self.ending.get() == Ending::Here => {
+                self.hold.set(Some(self.common.network.tcp_ports.hold(key)));
+            }
+            Some(key) => self.common.network.tcp_ports.release(key),
+            None => {}
+        }
         if let Some(host) = self.host.take() {
             host.close(self.common.options.linger.get());
         }

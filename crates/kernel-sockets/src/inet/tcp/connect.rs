@@ -9,10 +9,10 @@ use kernel_core::wait::PollEvents;
 use linux_abi::sockets::af;
 use linux_abi::{Errno, SysResult};
 
-use super::{State, TcpSocket, options};
+use super::{Ending, State, TcpSocket, options};
 use crate::egress::{Flow, Passage, Reply};
 use crate::host_stream::{Connected, HostStream};
-use crate::inet::{Identity, address, interfaces};
+use crate::inet::{address, interfaces};
 use crate::socket::Patience;
 use crate::{Caller, SocketOps};
 
@@ -143,6 +143,7 @@ impl TcpSocket {
         self.state.set(State::Closed);
         self.is_connecting.set(false);
         self.has_fin.set(false);
+        self.ending.set(Ending::NotYet);
         self.common.reset_shutdown();
         self.identity.remote.set(None);
         if !self.is_bound.get() {
@@ -226,11 +227,10 @@ impl TcpSocket {
         other.identity.copy_from(&self.identity);
         other.identity.local.set(Some(local));
         other.identity.remote.set(remote);
-        let sharing = Identity::sharing(&self.common, 0);
         let key = self.common.network.tcp_ports.join(
             other.identity.bound(local.ip()),
             local.port(),
-            sharing,
+            self.identity.binding.get(),
         );
         other.identity.binding.set(Some(key));
         other.state.set(State::Established);

@@ -70,6 +70,7 @@ impl TcpSocket {
             // More than what fits on the way meets the answer, as a further call does.
             let n = throw_away(message.source, self.capacity_to(&peer))?;
             self.reset();
+            peer.reset();
             return Ok(n);
         }
         let n = if message.flags.contains(MessageFlags::OOB) {
