@@ -27,6 +27,8 @@ const F_GETFD: u32 = 1;
 const F_GETFL: u32 = 3;
 const F_SETFL: u32 = 4;
 const F_DUPFD_CLOEXEC: u32 = 1030;
+const F_SETPIPE_SZ: u32 = 1031;
+const F_GETPIPE_SZ: u32 = 1032;
 const F_ADD_SEALS: u32 = 1033;
 const F_GET_SEALS: u32 = 1034;
 const TCGETS: u32 = 0x5401;
@@ -75,17 +77,29 @@ pub const RULES: &[Rule] = &[
         name: "fcntl",
         any_of: &[&[Test::OneOf(
             1,
-            &[F_GETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GET_SEALS],
+            &[
+                F_GETFD,
+                F_GETFL,
+                F_SETFL,
+                F_DUPFD_CLOEXEC,
+                F_SETPIPE_SZ,
+                F_GETPIPE_SZ,
+                F_ADD_SEALS,
+                F_GET_SEALS,
+            ],
         )]],
-        reason: "copies of descriptors, seals of memory files",
+        reason: "copies of descriptors, sizes of pipes, seals of memory files",
     },
     Rule::always(5, "fstat", "attributes of open files"),
     Rule::always(
         257,
         "openat",
-        "what the host says of guest processes in its `/proc`; another open file of the same memory",
+        "what the host says of guest processes in its `/proc`; another open file of the same memory \
+         or pipe",
     ),
     Rule::always(2, "open", "another open file of the same memory, and modes, by `/proc/self/fd`"),
+    Rule::always(293, "pipe2", "pipes that guest processes use by themselves"),
+    Rule::always(276, "tee", "what is in such a pipe"),
     Rule::always(267, "readlinkat", "symbolic links beneath the mounts"),
     Rule::always(217, "getdents64", "folders beneath the mounts"),
     Rule::always(8, "lseek", "holes in files, offsets that are shared with the host"),

@@ -205,9 +205,11 @@ pub mod lent {
     pub const ZERO: u32 = 2;
     /// A file whose host descriptor was passed. The upper 24 bits tell this loan from others.
     pub const FILE: u32 = 3;
-    /// A device may be read.
+    /// A side of a pipe whose host descriptor was passed.
+    pub const PIPE: u32 = 4;
+    /// A device or pipe may be read.
     pub const READS: u32 = 0x40;
-    /// A device may be written.
+    /// A device or pipe may be written.
     pub const WRITES: u32 = 0x80;
     /// Shift of the number of a loan.
     pub const NUMBER_SHIFT: u32 = 8;

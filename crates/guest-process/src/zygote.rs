@@ -114,9 +114,18 @@ fn become_zygote(
     unsafe { libc::syscall(libc::SYS_close_range, SAFE, u32::MAX, CLOSE_RANGE_CLOEXEC) };
     // SAFETY: as above.
     unsafe { libc::syscall(libc::SYS_close_range, DOORBELL_FD + 1, SAFE - 1, 0) };
+    // Guests may write to pipes that are passed to them, and to no file: those that they map shared
+    // and writable are passed open for writing, and must not grow without the kernel's knowledge.
+    let no_file = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: as above.
+    if unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const no_file) } != 0 {
+        // SAFETY: ends the child without running anything of the parent's.
+        unsafe { libc::_exit(127) }
+    }
     // What a terminal, or somebody on the host, sends to the whole process group is for the starter,
-    // which passes it on as the guest's own signal.
-    let others = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP];
+    // which passes it on as the guest's own signal. That nobody reads a pipe is the kernel's to tell.
+    let others =
+        [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP, libc::SIGPIPE];
     for signal in others {
         // SAFETY: ignoring a signal runs no code.
         unsafe { libc::signal(signal, libc::SIG_IGN) };

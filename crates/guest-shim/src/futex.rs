@@ -102,7 +102,7 @@ pub fn wait_for_any(thread: &Tcb, r: &Registers) -> i64 {
     }
 }
 
-/// Sleeps in a call of the host's on futexes. `EINTR` if a signal is to be delivered, or if the
+/// Sleeps in a call of the host's, on futexes or a lent pipe. `EINTR` if a signal is to be delivered, or if the
 /// kernel wants the thread to look again.
 pub fn sleep(thread: &Tcb, number: u64, args: [u64; 6]) -> i64 {
     let slot = thread.slot();

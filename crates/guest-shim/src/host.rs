@@ -98,6 +98,7 @@ pub mod errno {
     pub const EFAULT: i64 = -14;
     pub const EINVAL: i64 = -22;
     pub const ENOTTY: i64 = -25;
+    pub const EPIPE: i64 = -32;
     pub const EDEADLK: i64 = -35;
     pub const ENOSYS: i64 = -38;
 }

@@ -1,8 +1,13 @@
-//! Descriptors that the kernel lends: the shim reads such files by itself.
+//! Descriptors that the kernel lends: the shim uses such files by itself.
 //!
 //! The kernel writes in the channel what it lends, by guest descriptor, and takes it back by
 //! overwriting the word. A lent file comes with a host descriptor that shares its position with
-//! the guest's open file, so that reading here and in the kernel is the same.
+//! the guest's open file, so that reading here and in the kernel is the same. A lent pipe comes
+//! with a side of the host's pipe that the kernel uses too.
+//!
+//! Readers and writers of a pipe wait for the last descriptor of its other side to be closed, so
+//! none may stay open here longer than the guest's own: whoever finds one that is no longer lent
+//! closes it.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicI32, AtomicU32};
@@ -12,11 +17,11 @@ use channel_abi::lent;
 
 use crate::channel::header;
 use crate::entry::Registers;
-use crate::host::{self, nr};
+use crate::host::{self, errno, nr};
 use crate::memory::check_range;
 use crate::process::IS_THREADED;
 use crate::thread::Tcb;
-use crate::{inbox, usermem};
+use crate::{futex, inbox, usermem};
 
 /// The host descriptor of a lent file.
 struct Loan {
@@ -50,6 +55,7 @@ pub fn call(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     }
     match word & lent::KIND {
         lent::FILE => on_file(fd, word, number, r),
+        lent::PIPE => on_pipe(thread, fd, word, number, r),
         _ => on_device(word, number, r),
     }
 }
@@ -58,22 +64,41 @@ fn on_file(fd: usize, word: u32, number: u64, r: &Registers) -> Option<i64> {
     if number == nr::WRITE || number != nr::LSEEK && check_range(r.rsi, r.rdx).is_err() {
         return None;
     }
+    use_loan(fd, word, |file| host::call4(number, file, r.rsi, r.rdx, r.r10))
+}
+
+/// A `read` or `write` that may wait, as it does natively. What comes with a signal, and what ends
+/// a wait that was disturbed, is the kernel's to decide: it makes the call once more.
+fn on_pipe(thread: &Tcb, fd: usize, word: u32, number: u64, r: &Registers) -> Option<i64> {
+    let right = match number {
+        nr::READ => lent::READS,
+        nr::WRITE => lent::WRITES,
+        _ => return None,
+    };
+    if word & right == 0 || check_range(r.rsi, r.rdx).is_err() {
+        return None;
+    }
+    let result =
+        use_loan(fd, word, |file| futex::sleep(thread, number, [file, r.rsi, r.rdx, 0, 0, 0]))?;
+    (result != errno::EINTR && result != errno::EPIPE).then_some(result)
+}
+
+/// Makes a call with the host descriptor of a loan, if that is still the one that `word` tells of.
+fn use_loan(fd: usize, word: u32, call: impl FnOnce(u64) -> i64) -> Option<i64> {
     let loan = LOANS.get(fd)?;
     if IS_THREADED.load(Relaxed) == 0 && loan.word.load(Relaxed) == word {
         // Nobody else can close the host descriptor.
-        let file = loan.file.load(Relaxed).cast_unsigned().into();
-        return Some(host::call4(number, file, r.rsi, r.rdx, r.r10));
+        return Some(call(loan.file.load(Relaxed).cast_unsigned().into()));
     }
     loan.users.fetch_add(1, SeqCst);
     // Looked at once more: whoever closes the host descriptor changed the word before it looked
     // for users.
-    let still = header().lent.get(fd).map_or(0, |word| word.load(SeqCst));
-    let holds = still == word && loan.word.load(SeqCst) == word;
-    let result = holds.then(|| {
-        let file = loan.file.load(Relaxed).cast_unsigned().into();
-        host::call4(number, file, r.rsi, r.rdx, r.r10)
-    });
-    loan.users.fetch_sub(1, SeqCst);
+    let is_lent = || header().lent.get(fd).map_or(0, |word| word.load(SeqCst)) == word;
+    let holds = is_lent() && loan.word.load(SeqCst) == word;
+    let result = holds.then(|| call(loan.file.load(Relaxed).cast_unsigned().into()));
+    if loan.users.fetch_sub(1, SeqCst) == 1 && !is_lent() {
+        give_back(fd..fd + 1);
+    }
     result
 }
 
@@ -98,15 +123,24 @@ fn on_device(word: u32, number: u64, r: &Registers) -> Option<i64> {
 /// Takes the host descriptor that a message brought. The lock of the inbox is held.
 pub fn accept(message: u64, file: i32) {
     let fd = (message & 0xffff) as usize;
-    let Some(loan) = LOANS.get(fd) else { return host::close(file) };
+    let word = (message >> lent::MESSAGE_SHIFT) as u32;
+    let (Some(loan), Some(lent)) = (LOANS.get(fd), header().lent.get(fd)) else {
+        return host::close(file);
+    };
     ANY.store(1, Relaxed);
-    // The word of the loan before is gone from the channel: its users are soon done.
+    // The loan before is over: no more users come.
     loan.word.store(0, SeqCst);
-    while loan.users.load(SeqCst) != 0 {
-        host::call3(nr::SCHED_YIELD, 0, 0, 0);
+    if loan.users.load(SeqCst) != 0 {
+        // One that waits in a pipe may stay for long. The kernel goes on without this loan, and
+        // the last user closes the old one.
+        return host::close(file);
     }
-    host::close(loan.file.swap(file, SeqCst));
-    loan.word.store((message >> lent::MESSAGE_SHIFT) as u32, SeqCst);
+    host::close(loan.file.swap(-1, SeqCst));
+    if lent.load(SeqCst) != word {
+        return host::close(file); // the guest has closed it meanwhile
+    }
+    loan.file.store(file, SeqCst);
+    loan.word.store(word, SeqCst);
 }
 
 /// The guest has closed descriptors: gives back what was lent for them.
@@ -117,7 +151,7 @@ pub fn give_back(fds: core::ops::Range<usize>) {
     inbox::LOCK.lock();
     for fd in fds.start..fds.end.min(MAX_LENT) {
         let (Some(loan), Some(word)) = (LOANS.get(fd), header().lent.get(fd)) else { break };
-        let has_one = loan.word.load(SeqCst) != 0;
+        let has_one = loan.file.load(SeqCst) >= 0;
         if has_one && loan.word.load(SeqCst) != word.load(SeqCst) && loan.users.load(SeqCst) == 0 {
             loan.word.store(0, SeqCst);
             host::close(loan.file.swap(-1, SeqCst));
@@ -133,8 +167,7 @@ pub fn forget_after_fork() {
     }
     for loan in &LOANS {
         loan.users.store(0, Relaxed);
-        if loan.word.swap(0, Relaxed) != 0 {
-            host::close(loan.file.swap(-1, Relaxed));
-        }
+        loan.word.store(0, Relaxed);
+        host::close(loan.file.swap(-1, Relaxed));
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use host_sys::errno_of;
-use host_sys::rustix::event::epoll;
+use host_sys::rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use linux_abi::SysResult;
 use slab::Slab;
 
@@ -36,12 +36,27 @@ impl HostEvents {
     /// caller must drop the result before it closes the descriptor. `EPERM` for files that are
     /// always ready.
     pub fn watch(&self, host: BorrowedFd<'_>, queue: WaitQueue) -> SysResult<Watch> {
-        let key = self.inner.watched.borrow_mut().insert(queue);
         let events = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
             | epoll::EventFlags::PRI
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
+        self.add(host, queue, events)
+    }
+
+    /// Like [`watch`](Self::watch), but wakes `queue` once for each time that
+    /// [`Watch::wake_once`] asks for it.
+    pub fn watch_on_demand(&self, host: BorrowedFd<'_>, queue: WaitQueue) -> SysResult<Watch> {
+        self.add(host, queue, epoll::EventFlags::ONESHOT)
+    }
+
+    fn add(
+        &self,
+        host: BorrowedFd<'_>,
+        queue: WaitQueue,
+        events: epoll::EventFlags,
+    ) -> SysResult<Watch> {
+        let key = self.inner.watched.borrow_mut().insert(queue);
         let data = epoll::EventData::new_u64(key as u64);
         let added =
             host.try_clone_to_owned().map_err(|_| linux_abi::Errno::EMFILE).and_then(|own| {
@@ -72,6 +87,24 @@ impl HostEvents {
     }
 }
 
+/// What [`Watch::wake_once`] waits for.
+const ONCE: epoll::EventFlags =
+    epoll::EventFlags::IN.union(epoll::EventFlags::OUT).union(epoll::EventFlags::ONESHOT);
+
+/// What the host says of a descriptor now.
+pub fn readiness(host: BorrowedFd<'_>) -> PollEvents {
+    let wanted = PollFlags::IN | PollFlags::OUT | PollFlags::PRI | PollFlags::RDHUP;
+    let mut polled = [PollFd::from_borrowed_fd(host, wanted)];
+    let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut polled, Some(&zero)) {
+        Ok(_) => {
+            let [polled] = &polled;
+            PollEvents::from_bits_truncate(polled.revents().bits().into())
+        }
+        Err(_) => PollEvents::ERR,
+    }
+}
+
 /// A watched host descriptor; dropping it ends the watch.
 pub struct Watch {
     set: HostEvents,
@@ -85,6 +118,13 @@ impl Watch {
     /// What events of this descriptor carry.
     pub fn data(&self) -> u64 {
         self.key as u64
+    }
+
+    /// Has the queue woken once, as soon as the descriptor can be read or written, or is so now.
+    pub fn wake_once(&self) {
+        let data = epoll::EventData::new_u64(self.data());
+        // What was added can be changed: that needs nothing of the host.
+        let _ = epoll::modify(&self.set.inner.epoll, &self.host, data, ONCE);
     }
 }
 

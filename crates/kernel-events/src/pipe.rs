@@ -3,29 +3,36 @@
 //! [`Pipe`] is the buffer with its two sides, [`PipeEnd`] is what an open file of it can do,
 //! [`Fifo`] is a pipe that has a name and is opened. See pipe(7).
 //!
+//! The bytes are in a ring of the kernel's own, or, for a pipe that is used much, in a pipe of the
+//! host's, of which guest processes are lent both ends ([`PipeEnd::loan`]).
+//!
 //! A write to a pipe that nobody reads is `EPIPE`; whoever makes the call for a guest sends
 //! `SIGPIPE` along with it.
 
 mod fifo;
+mod host;
 mod ring;
 #[cfg(test)]
 mod tests;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use kernel_core::io::{Sink, Source};
+use kernel_core::host_events::HostEvents;
+use kernel_core::io::{Sink, SliceSource, Source, VecSink};
 use kernel_core::memory::UserPtr;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::attachments::Attachments;
 use kernel_files::metadata::AttributeChange;
-use kernel_files::{FileKind, FileOps, Ioctl, Metadata, OpenFile};
+use kernel_files::{FileKind, FileOps, Ioctl, Metadata, OpenFile, lending};
 use linux_abi::events::FIONREAD;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 pub use fifo::Fifo;
+use host::HostPipe;
 pub use ring::PAGE_SIZE;
 use ring::Ring;
 
@@ -38,6 +45,13 @@ pub const MAX_SIZE: usize = 1 << 20;
 /// How large a pipe may be made by the privileged. Linux has no such limit below 2 GiB.
 const MAX_SIZE_PRIVILEGED: usize = 64 << 20;
 
+/// How often it must have been worth to lend an end before the pipe becomes one of the host's. Pipes
+/// that carry the output of a short program stay here.
+const WORTH: u32 = 8;
+
+/// The kernel does the calls on open files that have one of these.
+const NEVER_LENT: OpenFlags = OpenFlags::NONBLOCK.union(OpenFlags::DIRECT).union(OpenFlags::ASYNC);
+
 /// Who made a pipe, as `fstat` shows it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Owner {
@@ -47,9 +61,15 @@ pub struct Owner {
     pub gid: u32,
 }
 
+/// Where the bytes of a pipe are.
+enum Store {
+    Ring(Ring),
+    Host(HostPipe),
+}
+
 /// The buffer of a pipe, and who has it open.
 pub struct Pipe {
-    ring: RefCell<Ring>,
+    store: RefCell<Store>,
     n_readers: Cell<usize>,
     n_writers: Cell<usize>,
     /// How often the pipe was opened for reading and for writing. A FIFO's `open` waits for a change.
@@ -58,6 +78,10 @@ pub struct Pipe {
     /// Somebody polled: from then on every write is an event, not only the first into an empty
     /// pipe. Edge-triggered readers of `epoll` rely on it.
     is_polled: Cell<bool>,
+    /// How often it was worth to lend an end.
+    worth: Cell<u32>,
+    /// The kernel has to see every use: nothing of it is lent.
+    is_kept: Cell<bool>,
     readable: WaitQueue,
     writable: WaitQueue,
     /// For ends that read and write.
@@ -72,12 +96,14 @@ impl Pipe {
         let id = NEXT.get();
         NEXT.set(id + 1);
         Rc::new(Self {
-            ring: RefCell::new(Ring::new(DEFAULT_PAGES)),
+            store: RefCell::new(Store::Ring(Ring::new(DEFAULT_PAGES))),
             n_readers: Cell::new(0),
             n_writers: Cell::new(0),
             reader_opens: Cell::new(0),
             writer_opens: Cell::new(0),
             is_polled: Cell::new(false),
+            worth: Cell::new(0),
+            is_kept: Cell::new(false),
             readable: WaitQueue::new(),
             writable: WaitQueue::new(),
             either: WaitQueue::new(),
@@ -97,7 +123,10 @@ impl Pipe {
 
     /// The size in bytes (`F_GETPIPE_SZ`).
     pub fn size(&self) -> usize {
-        self.ring.borrow().n_pages() * PAGE_SIZE
+        match &*self.store.borrow() {
+            Store::Ring(ring) => ring.n_pages() * PAGE_SIZE,
+            Store::Host(host) => host.size(),
+        }
     }
 
     /// Changes the size (`F_SETPIPE_SZ`) to `wanted` or more. Returns the new size.
@@ -114,19 +143,28 @@ impl Pipe {
         if grows && size > MAX_SIZE_PRIVILEGED {
             return Err(Errno::ENOMEM);
         }
-        self.ring.borrow_mut().resize(size / PAGE_SIZE)?;
+        match &mut *self.store.borrow_mut() {
+            Store::Ring(ring) => ring.resize(size / PAGE_SIZE)?,
+            Store::Host(host) => host.resize(size)?,
+        }
         self.wake_writers(PollEvents::WRITABLE);
         Ok(size)
     }
 
     /// How many bytes there are to read.
     pub fn len(&self) -> usize {
-        self.ring.borrow().len()
+        match &*self.store.borrow() {
+            Store::Ring(ring) => ring.len(),
+            Store::Host(host) => host.len(),
+        }
     }
 
     /// Whether there is nothing to read.
     pub fn is_empty(&self) -> bool {
-        self.ring.borrow().is_empty()
+        match &*self.store.borrow() {
+            Store::Ring(ring) => ring.is_empty(),
+            Store::Host(host) => host.len() == 0,
+        }
     }
 
     /// Whether nobody has the writing side open.
@@ -136,7 +174,13 @@ impl Pipe {
 
     /// Copies what is in the pipe to `sink` and keeps it (`tee`). `EAGAIN` as for a read.
     pub fn peek(&self, sink: &mut dyn Sink) -> SysResult<usize> {
-        match self.ring.borrow().peek(sink)? {
+        // What was looked at shall still be there when the caller takes it.
+        self.keep();
+        let n = match &*self.store.borrow() {
+            Store::Ring(ring) => ring.peek(sink)?,
+            Store::Host(host) => host.peek(sink)?,
+        };
+        match n {
             0 if sink.remaining() > 0 && !self.has_no_writers() => Err(Errno::EAGAIN),
             n => Ok(n),
         }
@@ -146,19 +190,21 @@ impl Pipe {
         if sink.remaining() == 0 {
             return Ok(0);
         }
-        let (result, has_room_again) = {
-            let mut ring = self.ring.borrow_mut();
-            let was_full = ring.is_full();
-            let result = ring.drain(sink);
-            (result, was_full && !ring.is_full())
+        let (result, has_room_again) = match &mut *self.store.borrow_mut() {
+            Store::Ring(ring) => {
+                let was_full = ring.is_full();
+                let result = match ring.drain(sink) {
+                    Err(Errno::EAGAIN) if self.has_no_writers() => Ok(0),
+                    result => result,
+                };
+                (result, was_full && !ring.is_full())
+            }
+            Store::Host(host) => (host.read(sink), true),
         };
         if has_room_again {
             self.wake_writers(PollEvents::WRITABLE);
         }
-        match result {
-            Err(Errno::EAGAIN) if self.has_no_writers() => Ok(0),
-            result => result,
-        }
+        result
     }
 
     fn write(&self, source: &mut dyn Source, in_packets: bool) -> SysResult<usize> {
@@ -168,10 +214,14 @@ impl Pipe {
         if self.n_readers.get() == 0 {
             return Err(Errno::EPIPE);
         }
-        let (result, was_empty) = {
-            let mut ring = self.ring.borrow_mut();
-            let was_empty = ring.is_empty();
-            (ring.fill(source, in_packets), was_empty)
+        let (result, was_empty) = match &mut *self.store.borrow_mut() {
+            Store::Ring(ring) => {
+                let was_empty = ring.is_empty();
+                // Packets that are in a ring cannot be moved.
+                self.is_kept.set(self.is_kept.get() || in_packets);
+                (ring.fill(source, in_packets), was_empty)
+            }
+            Store::Host(host) => (host.write(source, in_packets), true),
         };
         if result.is_ok() && (was_empty || self.is_polled.get()) {
             self.wake_readers(PollEvents::READABLE);
@@ -187,6 +237,70 @@ impl Pipe {
     fn wake_writers(&self, events: PollEvents) {
         self.writable.wake(events);
         self.either.wake(events);
+    }
+}
+
+/// Pipes of the host's.
+impl Pipe {
+    /// From now on the kernel sees every use of this pipe.
+    pub fn keep(&self) {
+        if !self.is_kept.replace(true) && matches!(&*self.store.borrow(), Store::Host(_)) {
+            lending::take_all_back();
+        }
+    }
+
+    /// Moves what is in the ring to a pipe of the host's.
+    fn move_to_host(&self, events: &HostEvents) -> SysResult<()> {
+        let store = &mut *self.store.borrow_mut();
+        let Store::Ring(ring) = store else { return Ok(()) };
+        let mut content = VecSink::new(ring.len());
+        ring.peek(&mut content)?;
+        let size = ring.n_pages() * PAGE_SIZE;
+        let queues = [&self.readable, &self.writable];
+        let host = HostPipe::new(size, &content.bytes, events, queues)?;
+        // For those who wait already.
+        host.wake_once(true);
+        host.wake_once(false);
+        *store = Store::Host(host);
+        Ok(())
+    }
+
+    /// Moves what is left in a pipe of the host's back to a ring.
+    fn return_to_ring(&self) {
+        let store = &mut *self.store.borrow_mut();
+        let Store::Host(host) = store else { return };
+        let size = host.size().max(PAGE_SIZE);
+        let mut content = VecSink::new(size);
+        // Whatever the host says then, there is nothing more to be had.
+        let _ = host.read(&mut content);
+        let mut ring = Ring::new(size / PAGE_SIZE);
+        let _ = ring.fill(&mut SliceSource::new(&content.bytes), false);
+        *store = Store::Ring(ring);
+    }
+
+    /// Nobody reads any more.
+    fn readers_are_gone(&self) {
+        // The host tells those who write by themselves.
+        self.return_to_ring();
+    }
+
+    /// Nobody writes any more.
+    fn writers_are_gone(&self) {
+        if let Store::Host(host) = &mut *self.store.borrow_mut() {
+            host.close_writer();
+        }
+    }
+
+    /// A side is opened once more, as by `/proc/self/fd`.
+    fn is_opened_again(&self) {
+        let is_at_end = match &*self.store.borrow() {
+            Store::Host(host) => host.has_no_writer(),
+            Store::Ring(_) => false,
+        };
+        if is_at_end {
+            lending::take_all_back();
+            self.return_to_ring();
+        }
     }
 }
 
@@ -227,6 +341,53 @@ impl PipeEnd {
     pub fn writes(&self) -> bool {
         self.writes
     }
+
+    fn poll_ring(&self, ring: &Ring) -> PollEvents {
+        let pipe = &self.pipe;
+        let mut events = PollEvents::empty();
+        if self.reads {
+            if !ring.is_empty() {
+                events |= PollEvents::READABLE;
+            }
+            if pipe.has_no_writers() && self.unwritten_at != Some(pipe.writer_opens.get()) {
+                events |= PollEvents::HUP;
+            }
+        }
+        if self.writes {
+            if !ring.is_full() {
+                events |= PollEvents::WRITABLE;
+            }
+            if pipe.n_readers.get() == 0 {
+                events |= PollEvents::ERR;
+            }
+        }
+        events
+    }
+
+    /// A descriptor by which a guest process can use this side without asking, if the pipe is used
+    /// so much that it is worth it.
+    pub fn loan(&self, file: &OpenFile, events: &HostEvents) -> Option<OwnedFd> {
+        let pipe = &self.pipe;
+        let is_named = file.location().is_some(); // it may be opened once more at any time
+        if pipe.is_kept.get() || is_named || file.flags().intersects(NEVER_LENT) {
+            return None;
+        }
+        let worth = pipe.worth.get() + 1;
+        if worth < WORTH {
+            pipe.worth.set(worth);
+            return None;
+        }
+        let attempt = || match &*pipe.store.borrow() {
+            Store::Host(host) => host.lend(self.reads),
+            Store::Ring(_) => Err(Errno::EAGAIN),
+        };
+        let loan = pipe.move_to_host(events).and_then(|()| attempt());
+        if loan.is_err() {
+            // The host has no more to give, so it is not asked for each call.
+            pipe.worth.set(0);
+        }
+        loan.ok()
+    }
 }
 
 impl Drop for PipeEnd {
@@ -240,8 +401,19 @@ impl Drop for PipeEnd {
         }
         match (pipe.n_readers.get(), pipe.n_writers.get()) {
             // Nothing is kept in a FIFO that nobody has open.
-            (0, 0) => pipe.ring.borrow_mut().clear(),
-            (0, _) | (_, 0) => {
+            (0, 0) => {
+                let mut store = pipe.store.borrow_mut();
+                match &mut *store {
+                    Store::Ring(ring) => ring.clear(),
+                    Store::Host(_) => *store = Store::Ring(Ring::new(DEFAULT_PAGES)),
+                }
+            }
+            (n_readers @ 0, _) | (n_readers, 0) => {
+                if n_readers == 0 {
+                    pipe.readers_are_gone();
+                } else {
+                    pipe.writers_are_gone();
+                }
                 pipe.wake_readers(PollEvents::READABLE | PollEvents::ALWAYS);
                 pipe.wake_writers(PollEvents::WRITABLE | PollEvents::ALWAYS);
             }
@@ -281,34 +453,40 @@ impl FileOps for PipeEnd {
     }
 
     fn reopen(&self, flags: OpenFlags) -> SysResult<Rc<dyn FileOps>> {
+        self.pipe.is_opened_again();
         Ok(Rc::new(Self::new(&self.pipe, flags.can_read(), flags.can_write())))
+    }
+
+    fn check_flags(&self, flags: OpenFlags) -> SysResult<()> {
+        let is_host = matches!(&*self.pipe.store.borrow(), Store::Host(_));
+        if flags.contains(OpenFlags::ASYNC) {
+            self.pipe.keep();
+        } else if flags.intersects(NEVER_LENT) && is_host {
+            lending::take_all_back();
+        }
+        Ok(())
     }
 
     fn poll(&self, _file: &OpenFile) -> PollEvents {
         let pipe = &self.pipe;
         pipe.is_polled.set(true);
-        let ring = pipe.ring.borrow();
-        let mut events = PollEvents::empty();
-        if self.reads {
-            if !ring.is_empty() {
-                events |= PollEvents::READABLE;
-            }
-            if pipe.has_no_writers() && self.unwritten_at != Some(pipe.writer_opens.get()) {
-                events |= PollEvents::HUP;
-            }
-        }
-        if self.writes {
-            if !ring.is_full() {
-                events |= PollEvents::WRITABLE;
-            }
-            if pipe.n_readers.get() == 0 {
-                events |= PollEvents::ERR;
+        pipe.keep();
+        match &*pipe.store.borrow() {
+            Store::Ring(ring) => self.poll_ring(ring),
+            Store::Host(host) => {
+                let events = host.poll(self.reads);
+                if events.is_empty() {
+                    host.wake_once(self.reads);
+                }
+                events
             }
         }
-        events
     }
 
     fn queue(&self) -> Option<WaitQueue> {
+        if let Store::Host(host) = &*self.pipe.store.borrow() {
+            host.wake_once(self.reads);
+        }
         Some(match (self.reads, self.writes) {
             (true, true) => self.pipe.either.clone(),
             (true, false) => self.pipe.readable.clone(),

@@ -11,12 +11,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
-use kernel_core::host_events::{HostEvents, Watch};
+use kernel_core::host_events::{self, HostEvents, Watch};
 use kernel_core::io::{Sink, Source};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, OFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -122,18 +121,7 @@ impl HostStream {
         if self.queue.is_none() {
             return PollEvents::READABLE | PollEvents::WRITABLE;
         }
-        let mut polled = [PollFd::new(
-            &*self.host,
-            PollFlags::IN | PollFlags::OUT | PollFlags::PRI | PollFlags::RDHUP,
-        )];
-        let zero = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        match rustix::event::poll(&mut polled, Some(&zero)) {
-            Ok(_) => {
-                let [polled] = &polled;
-                PollEvents::from_bits_truncate(polled.revents().bits().into())
-            }
-            Err(_) => PollEvents::ERR,
-        }
+        host_events::readiness(self.host.as_fd())
     }
 
     fn require(&self, events: PollEvents) -> SysResult<()> {

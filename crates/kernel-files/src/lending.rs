@@ -1,7 +1,7 @@
 //! Files that are lent to the guest process that uses them.
 //!
-//! A guest process can read a host file, `/dev/null` or `/dev/zero` by itself, without asking the
-//! kernel each time. The kernel lends what is used often, through a [`Lender`] for each guest
+//! A guest process can use a host file, a pipe, `/dev/null` or `/dev/zero` by itself, without asking
+//! the kernel each time. The kernel lends what is used often, through a [`Lender`] for each guest
 //! process, and takes it back when the descriptor is closed, or when the kernel has to see every
 //! use again: when somebody begins to watch files, or when a file gets another content below the
 //! same name.
@@ -35,6 +35,8 @@ pub enum Loan {
     /// A host file, open for reading: a descriptor of its own, which shares its position with the
     /// open file from when it is lent.
     File(Rc<OwnedFd>),
+    /// A side of a pipe of the host's: a descriptor of its own.
+    Pipe(Rc<OwnedFd>),
 }
 
 thread_local! {

@@ -432,9 +432,15 @@ impl OpenFile {
         self.usage.count(n);
     }
 
-    /// What to lend of this file now, if it is used so much that it is worth it.
+    /// Whether the file is used so much that lending it is worth it. Says so once, until it has been
+    /// used as much again.
+    pub fn is_worth_lending(&self) -> bool {
+        self.usage.is_worth_lending()
+    }
+
+    /// What to lend of this file.
     pub fn loan(&self) -> Option<Loan> {
-        if !self.usage.is_worth_lending() || notify::is_watched() {
+        if notify::is_watched() {
             return None;
         }
         if let Some(host) = self.usage.host() {

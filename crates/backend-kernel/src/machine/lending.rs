@@ -18,17 +18,16 @@ use crate::engine::Place;
 impl GuestMachine {
     pub(super) fn lend_now(&self, fd: u32, loan: &Loan, access: OpenFlags) -> SysResult<bool> {
         let space = &self.place.space;
-        let device = |kind: u32| {
-            let reads = if access.can_read() { lent::READS } else { 0 };
-            let writes = if access.can_write() { lent::WRITES } else { 0 };
-            space.lend(fd, kind | reads | writes).map(|_| false).ok_or(Errno::EBADF)
+        let reads = if access.can_read() { lent::READS } else { 0 };
+        let writes = if access.can_write() { lent::WRITES } else { 0 };
+        let (kind, host) = match loan {
+            Loan::Null => (lent::NULL | reads | writes, None),
+            Loan::Zero => (lent::ZERO | reads | writes, None),
+            Loan::File(host) => (lent::FILE, Some(host)),
+            Loan::Pipe(host) => (lent::PIPE | reads | writes, Some(host)),
         };
-        let host = match loan {
-            Loan::Null => return device(lent::NULL),
-            Loan::Zero => return device(lent::ZERO),
-            Loan::File(host) => host,
-        };
-        let word = space.lend(fd, lent::FILE).ok_or(Errno::EBADF)?;
+        let word = space.lend(fd, kind).ok_or(Errno::EBADF)?;
+        let Some(host) = host else { return Ok(false) };
         let message = space.next_message();
         let what = lent::MESSAGE | u64::from(word) << lent::MESSAGE_SHIFT | u64::from(fd);
         if let Err(errno) = space.host.send([message, what], &[host.as_fd()]) {

@@ -9,6 +9,7 @@ use kernel_core::io::Source;
 use kernel_core::memory::UserPtr;
 use kernel_core::user_buffers::UserBuffers;
 use kernel_core::wait::PollEvents;
+use kernel_events::pipe::PipeEnd;
 use kernel_files::notify::{self, Event};
 use kernel_files::operations::remove_privileges;
 use kernel_files::{FileKind, OpenFile};
@@ -30,10 +31,16 @@ pub(crate) async fn write(
     count: usize,
 ) -> WaitResult<usize> {
     let file = writable_at(&thread, fd, Position::Current)?;
+    let is_pipe = file.ops_as::<PipeEnd>().is_some();
+    if is_pipe && lend(&thread, fd, &file) {
+        return Ok(0);
+    }
     let memory = thread.memory();
     let buffers = UserBuffers::one(&memory, buffer.address(), count)?;
     let n = write_from(&thread, &file, buffers, Position::Current, RwFlags::empty()).await?;
-    if is_device(&file) {
+    if is_pipe {
+        file.count_use(n);
+    } else if is_device(&file) {
         file.count_use(n);
         lend(&thread, fd, &file);
     }
