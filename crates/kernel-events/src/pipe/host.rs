@@ -45,6 +45,8 @@ pub struct HostPipe {
     writer: Option<Side>,
     /// The kernel's own descriptor makes a packet of each write.
     in_packets: Cell<bool>,
+    /// There may be packets in it, each of which is a read of its own.
+    had_packets: Cell<bool>,
 }
 
 /// The two sides of a new pipe, which never wait. An error if the host does not give one that
@@ -81,7 +83,8 @@ impl HostPipe {
         }
         let writer = Side::new(writer, events, writable)?;
         let reader = Side::new(reader, events, readable)?;
-        Ok(Self { reader, writer: Some(writer), in_packets: Cell::new(false) })
+        let (in_packets, had_packets) = <(Cell<bool>, Cell<bool>)>::default();
+        Ok(Self { reader, writer: Some(writer), in_packets, had_packets })
     }
 
     /// Another descriptor of one side, for a guest process.
@@ -121,6 +124,9 @@ impl HostPipe {
 
     /// Reads as much as `sink` wants; 0 is the end, `EAGAIN` if there is nothing.
     pub fn read(&self, sink: &mut dyn Sink) -> SysResult<usize> {
+        if self.had_packets.get() {
+            return sink.put_from_host(self.reader.file.as_fd(), None, PIECE);
+        }
         read_all(&self.reader.file, sink)
     }
 
@@ -132,6 +138,7 @@ impl HostPipe {
             let flags = OFlags::NONBLOCK | mode;
             rustix::fs::fcntl_setfl(&writer.file, flags).map_err(errno_of)?;
             self.in_packets.set(in_packets);
+            self.had_packets.set(true);
         }
         source.take_to_host(writer.file.as_fd(), None, PIECE)
     }
@@ -168,18 +175,13 @@ impl HostPipe {
 
 fn read_all(reader: &OwnedFd, sink: &mut dyn Sink) -> SysResult<usize> {
     let mut total = 0;
-    loop {
-        let wanted = sink.remaining().min(PIECE);
-        match sink.put_from_host(reader.as_fd(), None, wanted) {
-            Ok(n) => {
-                total += n;
-                // Less than wanted is all that there is, or the end of a packet.
-                if n < wanted || sink.remaining() == 0 {
-                    return Ok(total);
-                }
-            }
-            Err(_) if total > 0 => return Ok(total),
+    while sink.remaining() > 0 {
+        match sink.put_from_host(reader.as_fd(), None, PIECE) {
+            Ok(0) => break,
+            Ok(n) => total += n,
+            Err(_) if total > 0 => break,
             Err(errno) => return Err(errno),
         }
     }
+    Ok(total)
 }
