@@ -114,3 +114,32 @@ TEST(flags)
 	EQUALS(fcntl(timer, F_GETFD), FD_CLOEXEC);
 	CHECK(fcntl(timer, F_GETFL) & O_NONBLOCK);
 }
+
+TEST(all_clocks)
+{
+	/* Those of alarms need a privilege that root may not have everywhere. */
+	const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
+	for (int i = 0; i < 3; i++) {
+		int timer = SUCCEEDS(timerfd_create(clocks[i], 0));
+		struct itimerspec time = { { 0, 0 }, { 0, 1000000 } };
+		SUCCEEDS(timerfd_settime(timer, 0, &time, NULL));
+		EQUALS(take(timer), 1);
+	}
+	FAILS(timerfd_create(CLOCK_PROCESS_CPUTIME_ID, 0), EINVAL);
+	FAILS(timerfd_create(CLOCK_THREAD_CPUTIME_ID, 0), EINVAL);
+	FAILS(timerfd_create(CLOCK_MONOTONIC_RAW, 0), EINVAL);
+}
+
+TEST(told_of_a_step_of_the_clock)
+{
+	/* Nobody sets it here: the timer waits, and goes off in the end. */
+	int timer = SUCCEEDS(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK));
+	int64_t end = now_ns(CLOCK_REALTIME) + 30000000;
+	struct itimerspec time = { { 0, 0 }, { end / 1000000000, end % 1000000000 } };
+	SUCCEEDS(timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &time, NULL));
+	struct pollfd poll_timer = { timer, POLLIN, 0 };
+	EQUALS(poll(&poll_timer, 1, 5000), 1);
+	CHECK(now_ns(CLOCK_REALTIME) >= end);
+	EQUALS(take(timer), 1);
+	FAILS(timerfd_settime(timer, 4, &time, NULL), EINVAL);
+}

@@ -7,8 +7,8 @@ static const int families[] = { AF_INET, AF_INET6 };
 /* What binding to a port of the loopback says: 0 or an error number. */
 static int try_to_bind(int family, int port, int option)
 {
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	struct sockaddr_in four = ipv4(port);
+	struct sockaddr_in6 six = ipv6(port);
 	int file = SUCCEEDS(socket(family, SOCK_STREAM, 0));
 	if (option)
 		SUCCEEDS(set_option(file, SOL_SOCKET, option, 1));

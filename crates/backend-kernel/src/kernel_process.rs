@@ -13,6 +13,7 @@ use std::time::Duration;
 use guest_process::staging::StagingTable;
 use guest_process::{SharedBell, Zygote, filter};
 use host_sys::{Namespace, SignalDescriptor, rustix};
+use kernel_core::clock_steps;
 use kernel_core::credentials::Credentials;
 use kernel_core::executor::Executor;
 use kernel_core::host_events::{HostEvents, Watch as Watched};
@@ -165,6 +166,7 @@ impl Sandbox {
         let children = SignalDescriptor::new(&[SIGCHLD]).map_err(io_step("watch processes"))?;
         children.set_nonblocking().map_err(io_step("watch processes"))?;
         let host_events = HostEvents::new().map_err(kernel_step("watch the host"))?;
+        clock_steps::watch(&host_events).map_err(kernel_step("watch the clock"))?;
         let options = KernelOptions {
             hostname: spec.hostname.as_bytes().to_vec(),
             max_tasks: spec.limits.processes.unwrap_or(MOST_TASKS).min(MOST_TASKS),

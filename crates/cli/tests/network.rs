@@ -232,6 +232,44 @@ fn errors_are_those_of_the_host() {
 }
 
 #[test]
+fn the_other_family_goes_out_as_well() {
+    const TALK: &str = r"
+import errno, socket, sys
+port = int(sys.argv[1])
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    s = socket.socket(socket.AF_INET6, kind); s.settimeout(20)
+    try:
+        s.connect(('::1', port)); s.send(b'hello'); print(s.recv(9), s.getpeername()[0])
+    except OSError as e:
+        print(errno.errorcode.get(e.errno, e))
+";
+    let Ok(stream) = TcpListener::bind("[::1]:0") else {
+        eprintln!("skipped: the host has no IPv6");
+        return;
+    };
+    let address = stream.local_addr().unwrap();
+    let datagrams = UdpSocket::bind(address).unwrap();
+    datagrams.set_read_timeout(Some(PATIENCE)).unwrap();
+    let echo = std::thread::spawn(move || {
+        let mut buffer = [0; 9];
+        let (mut connection, _) = stream.accept().unwrap();
+        let n = connection.read(&mut buffer).unwrap();
+        connection.write_all(&buffer[..n].to_ascii_uppercase()).unwrap();
+        let (n, from) = datagrams.recv_from(&mut buffer).unwrap();
+        datagrams.send_to(&buffer[..n].to_ascii_uppercase(), from).unwrap();
+    });
+    let port = address.port().to_string();
+    let got = run(&["--allow", &address.to_string()], &["python3", "-c", TALK, &port]);
+    assert_eq!(got.output, "b'HELLO' ::1\nb'HELLO' ::1\n", "{}", got.errors);
+    echo.join().unwrap();
+    let got = run(&["--allow", "127.0.0.1"], &["python3", "-c", TALK, &port]);
+    assert_eq!(got.output, "EACCES\nEACCES\n", "{}", got.errors);
+    let denied = ["--allow", "::1/128", "--deny", &address.to_string()];
+    let got = run(&denied, &["python3", "-c", TALK, &port]);
+    assert_eq!(got.output, "EACCES\nEACCES\n", "{}", got.errors);
+}
+
+#[test]
 fn datagrams_go_out_and_come_back() {
     const TALK: &str = r"
 import socket, sys

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clock_steps;
 pub mod credentials;
 pub mod executor;
 pub mod facts;

@@ -1,13 +1,14 @@
 //! Timers that are read. See timerfd_create(2).
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
+use kernel_core::clock_steps;
 use kernel_core::io::Sink;
 use kernel_core::memory::UserPtr;
 use kernel_core::timers::{TimerKey, Timers, boot_time, now, real_time};
-use kernel_core::wait::{PollEvents, WaitQueue};
+use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use kernel_files::open_file::SeekTo;
 use kernel_files::{FileOps, Ioctl, OpenFile};
 use linux_abi::events::{TFD_IOC_SET_TICKS, TimerFdFlags};
@@ -49,6 +50,11 @@ struct Setting {
 pub struct TimerFd {
     clock: Clock,
     clock_id: i32,
+    /// What the timer is set by: a time from now on is no matter of the real time.
+    followed: Cell<Clock>,
+    /// The clock has made a step, and nobody who asked for it was told yet.
+    is_cancelled: Cell<bool>,
+    steps: RefCell<Option<Registration>>,
     timers: Timers,
     setting: Cell<Setting>,
     flags: Cell<TimerFdFlags>,
@@ -72,6 +78,9 @@ impl TimerFd {
         let this = Rc::new_cyclic(|this| Self {
             clock,
             clock_id,
+            followed: Cell::new(clock),
+            is_cancelled: Cell::new(false),
+            steps: RefCell::default(),
             timers: timers.clone(),
             setting: Cell::default(),
             flags: Cell::default(),
@@ -93,11 +102,15 @@ impl TimerFd {
         let value = new.it_value.to_nanos().ok_or(Errno::EINVAL)?;
         let interval = new.it_interval.to_nanos().ok_or(Errno::EINVAL)?;
         let old = self.get();
-        let next = if flags.contains(TimerFdFlags::ABSTIME) {
-            value
-        } else {
-            self.clock.now().saturating_add(value)
+        let is_absolute = flags.contains(TimerFdFlags::ABSTIME);
+        let clock = match self.clock {
+            Clock::Real if !is_absolute => Clock::Monotonic,
+            clock => clock,
         };
+        let next = if is_absolute { value } else { clock.now().saturating_add(value) };
+        self.followed.set(clock);
+        self.is_cancelled.set(false);
+        self.follow_steps();
         self.flags.set(flags);
         self.ticks.set(0);
         self.setting.set(Setting { next, interval, is_armed: value != 0 });
@@ -111,7 +124,7 @@ impl TimerFd {
         let setting = self.setting.get();
         let left = if setting.is_armed {
             // A timer that is armed never shows zero, which would mean that it is not.
-            setting.next.saturating_sub(self.clock.now()).max(1)
+            setting.next.saturating_sub(self.followed.get().now()).max(1)
         } else {
             0
         };
@@ -124,7 +137,7 @@ impl TimerFd {
     /// Counts the expirations that have come, and arms the timer for the next.
     fn count_expirations(&self) {
         let Setting { next, interval, is_armed } = self.setting.get();
-        let now = self.clock.now();
+        let now = self.followed.get().now();
         if !is_armed || now < next {
             return;
         }
@@ -148,7 +161,7 @@ impl TimerFd {
         if !setting.is_armed {
             return;
         }
-        let left = setting.next.saturating_sub(self.clock.now());
+        let left = setting.next.saturating_sub(self.followed.get().now());
         let this = Weak::clone(&self.this);
         let key = self.timers.at(now().after(left), move || {
             if let Some(this) = this.upgrade() {
@@ -160,7 +173,7 @@ impl TimerFd {
 
     fn ring(&self) {
         self.alarm.set(None);
-        if self.clock.now() < self.setting.get().next {
+        if self.followed.get().now() < self.setting.get().next {
             // The clock was set back since.
             self.start_alarm();
         } else {
@@ -168,9 +181,18 @@ impl TimerFd {
         }
     }
 
+    /// Listens to steps of the clock, if they concern this timer.
+    fn follow_steps(&self) {
+        let registration = (self.followed.get() == Clock::Real)
+            .then(|| clock_steps::queue().observe(PollEvents::IN, Weak::<Self>::clone(&self.this)));
+        *self.steps.borrow_mut() = registration;
+    }
+
     fn is_due(&self) -> bool {
         let setting = self.setting.get();
-        self.ticks.get() > 0 || setting.is_armed && self.clock.now() >= setting.next
+        self.ticks.get() > 0
+            || self.is_cancelled.get()
+            || setting.is_armed && self.followed.get().now() >= setting.next
     }
 }
 
@@ -178,6 +200,17 @@ impl Drop for TimerFd {
     fn drop(&mut self) {
         if let Some(key) = self.alarm.take() {
             self.timers.cancel(key);
+        }
+    }
+}
+
+impl Observer for TimerFd {
+    fn notify(&self, _events: PollEvents) {
+        if self.flags.get().contains(TimerFdFlags::CANCEL_ON_SET) {
+            self.is_cancelled.set(true);
+            self.queue.wake(PollEvents::IN);
+        } else {
+            self.start_alarm();
         }
     }
 }
@@ -190,6 +223,11 @@ impl FileOps for TimerFd {
     fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, _offset: u64) -> SysResult<usize> {
         if sink.remaining() < size_of::<u64>() {
             return Err(Errno::EINVAL);
+        }
+        if self.is_cancelled.take() {
+            // What has expired until then tells nothing about the new time.
+            self.ticks.set(0);
+            return Err(Errno::ECANCELED);
         }
         self.count_expirations();
         match self.ticks.take() {
@@ -311,5 +349,29 @@ mod tests {
         timer.set(spec(u64::MAX, 0), TimerFdFlags::empty()).unwrap();
         drop(file);
         assert_eq!(timers.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_told_to_those_who_asked() {
+        let timers = Timers::new();
+        let far = spec(real_time() + (1 << 50), 0);
+        let asked = TimerFdFlags::ABSTIME | TimerFdFlags::CANCEL_ON_SET;
+        let told = [
+            (clock::REALTIME, asked, true),
+            (clock::REALTIME_ALARM, asked, true),
+            (clock::REALTIME, TimerFdFlags::ABSTIME, false),
+            (clock::REALTIME, TimerFdFlags::CANCEL_ON_SET, false),
+            (clock::MONOTONIC, asked, false),
+        ];
+        for (id, flags, is_told) in told {
+            let file = TimerFd::open(&timers, id, OpenFlags::empty()).unwrap();
+            let timer: &TimerFd = file.ops_as().unwrap();
+            timer.set(far, flags).unwrap();
+            clock_steps::queue().wake(PollEvents::IN);
+            assert_eq!(!file.ops().poll(&file).is_empty(), is_told);
+            let first = if is_told { Errno::ECANCELED } else { Errno::EAGAIN };
+            assert_eq!(read(&file), Err(first));
+            assert_eq!(read(&file), Err(Errno::EAGAIN));
+        }
     }
 }
