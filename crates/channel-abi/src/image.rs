@@ -6,6 +6,8 @@ pub const MAX_SEGMENTS: usize = 48;
 pub const MAX_FILES: usize = 8;
 /// The largest stack that travels in the data area. A larger one comes as a descriptor.
 pub const MAX_INLINE_STACK: usize = 40 << 10;
+/// The room for trampolines of prepared code.
+pub const TRAMPOLINES_SIZE: u64 = 64 << 10;
 /// No file: zeroes.
 pub const NO_FILE: u32 = u32::MAX;
 
@@ -46,6 +48,11 @@ pub struct Image {
     pub stack_length: u64,
     /// Not zero if the stack is in the last descriptor.
     pub stack_in_file: u64,
+    /// Where breakpoints stand for `cpuid`: the first address and the first one after it.
+    pub prepared_code: [u64; 2],
+    /// Trampolines that came with the program; 0 for none. They have the form that the shim gives
+    /// its own.
+    pub trampolines: u64,
     /// The segments.
     pub segments: [Segment; MAX_SEGMENTS],
 }

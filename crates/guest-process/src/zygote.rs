@@ -46,7 +46,8 @@ impl Zygote {
             pid => Pid::from_raw(pid.max(0)).ok_or(Errno::AGAIN)?,
         };
         let length = table.filter_length() as u64;
-        send(ours.as_fd(), [length, 0], &[bell.file(), table.file()])?;
+        let cpuid_is_dear = host_sys::cpuid_is_dear().into();
+        send(ours.as_fd(), [length, cpuid_is_dear], &[bell.file(), table.file()])?;
         Ok(Self { socket: ours, pid, claims: Rc::default() })
     }
 

@@ -25,6 +25,7 @@
 mod actions;
 mod answers;
 mod channel;
+mod cpuid;
 mod dispatch;
 mod entry;
 mod events;

@@ -10,6 +10,9 @@
 //!   of the jump: the trampoline is chosen so that the byte there is `int3`, and the trap goes on in
 //!   the trampoline ([`behind_breakpoint`]).
 //!
+//! The kernel sends interpreters whose sites of the first form are rewritten already (`kernel-loader`,
+//! `prepared.rs`).
+//!
 //! A trampoline jumps to `shim_entry` through the control block, so it needs no register but rcx,
 //! which a system call destroys anyway. Guests never see an address in a trampoline
 //! ([`guest_rip`]).
@@ -36,7 +39,7 @@ const SITES: usize = 512;
 const PROBES: usize = 16;
 /// Trampolines come in areas near the code that uses them.
 const AREAS: usize = 24;
-const AREA_SIZE: u64 = 64 << 10;
+const AREA_SIZE: u64 = channel_abi::image::TRAMPOLINES_SIZE;
 const TRAMPOLINE: u64 = 32;
 /// How far a jump reaches, with a margin.
 const REACH: u64 = 0x7f00_0000;
@@ -61,6 +64,15 @@ pub fn trapped_at(site: u64) -> u64 {
     let result = if count(site) == limit { rewrite(site) } else { back };
     LOCK.unlock();
     result
+}
+
+/// A program came with trampolines: they are like ours, and what room they leave is for ours.
+pub fn adopt(area: u64) {
+    if let Some(first) = TRAMPOLINES.first()
+        && area != 0
+    {
+        first.store(area, SeqCst);
+    }
 }
 
 /// A child of `fork` may have inherited the lock from a thread that it does not have.

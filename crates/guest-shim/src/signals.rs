@@ -16,7 +16,7 @@ use crate::futex::{shim_futex_begin, shim_futex_end};
 use crate::host::{self, errno, nr};
 use crate::thread::{Step, Tcb, tcb};
 use crate::usermem::{self, address_of};
-use crate::{rewrite, spawn, watched};
+use crate::{cpuid, rewrite, spawn, watched};
 
 const SIGILL: u64 = 4;
 const SIGTRAP: u64 = 5;
@@ -91,6 +91,9 @@ extern "C" fn on_fault(signal: i32, info: &HostInfo, context: &mut HostContext) 
         && let Some(rip) = rewrite::behind_breakpoint(context.rip)
     {
         context.rip = rip;
+        return;
+    }
+    if signal as u64 == SIGTRAP && cpuid::answer(context) {
         return;
     }
     let thread = tcb();

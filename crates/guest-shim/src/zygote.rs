@@ -16,17 +16,18 @@ use crate::signals::install_handlers;
 use crate::spawn::{adopt_channel, map_area};
 use crate::thread::{Tcb, set_signal_stack, tcb, tcb_of};
 use crate::usermem::{self, address_of, copy, get, put};
+use crate::{cpuid, rewrite};
 
 /// The first code of the program. Never returns.
 #[unsafe(no_mangle)]
 extern "C" fn shim_zygote(stack: u64) -> ! {
     find_vdso(stack);
     measure_extended_state();
-    let (bell, table, filter_length) = {
+    let (bell, table, [filter_length, cpuid_is_dear]) = {
         let mut words = [0; 2];
         let mut fds = [-1; 2];
         receive(&mut words, &mut fds);
-        (fds[0], fds[1], core::hint::black_box(words)[0])
+        (fds[0], fds[1], core::hint::black_box(words))
     };
     let shared = map::SHARED | map::FIXED;
     host::mmap(BELL_ADDRESS, BELL_SIZE as u64, map::READ_WRITE, shared, bell.into(), 0);
@@ -42,6 +43,9 @@ extern "C" fn shim_zygote(stack: u64) -> ! {
     set_signal_stack(0);
     install_handlers();
     install_filter(filter_length);
+    if cpuid_is_dear != 0 {
+        cpuid::learn();
+    }
     serve()
 }
 
@@ -158,6 +162,8 @@ fn run_program() -> ! {
     for fd in fds {
         host::close(fd);
     }
+    cpuid::expect_breakpoints(image.prepared_code);
+    rewrite::adopt(image.trampolines);
     HEAP.start.store(image.brk, Relaxed);
     HEAP.end.store(image.brk, Relaxed);
     // Only this side knows where the host put the vDSO.

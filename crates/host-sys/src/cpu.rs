@@ -4,6 +4,8 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 /// The time stamp counter.
 #[inline(always)]
@@ -12,18 +14,47 @@ pub fn ticks() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// How many ticks a microsecond has, measured against the monotonic clock in a millisecond at
-/// most; once per process.
+/// When counting began, by both clocks.
+static BEGUN: OnceLock<(Instant, u64)> = OnceLock::new();
+
+fn begun() -> (Instant, u64) {
+    *BEGUN.get_or_init(|| (Instant::now(), ticks()))
+}
+
+/// Begins to measure how many ticks a microsecond has: whoever asks for it some time later need not
+/// wait. Children of this process count on.
+pub fn begin_to_count_ticks() {
+    begun();
+}
+
+/// How many ticks a microsecond has, measured against the monotonic clock; once per process. Waits a
+/// fifth of a millisecond if counting has not begun before.
 pub fn ticks_per_microsecond() -> u64 {
-    static MEASURED: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    static MEASURED: OnceLock<u64> = OnceLock::new();
     *MEASURED.get_or_init(|| {
         const SAMPLE_MICROS: u128 = 200;
-        let (start, from) = (std::time::Instant::now(), ticks());
+        let (start, from) = begun();
         while start.elapsed().as_micros() < SAMPLE_MICROS {
             std::hint::spin_loop();
         }
         let (nanos, n) = (start.elapsed().as_nanos(), ticks() - from);
         u64::try_from(u128::from(n) * 1000 / nanos.max(1)).unwrap_or(1).max(1)
+    })
+}
+
+/// Whether `cpuid` takes longer than a signal to the own process, because it leaves a virtual
+/// machine.
+pub fn cpuid_is_dear() -> bool {
+    static IS_DEAR: OnceLock<bool> = OnceLock::new();
+    *IS_DEAR.get_or_init(|| {
+        const DEAR_MICROS: u64 = 3;
+        // The second time the way there is warm.
+        let times = [(); 2].map(|()| {
+            let from = ticks();
+            std::hint::black_box(std::arch::x86_64::__cpuid(0));
+            ticks() - from
+        });
+        times.iter().all(|&taken| taken > DEAR_MICROS * ticks_per_microsecond())
     })
 }
 

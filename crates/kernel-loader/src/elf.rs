@@ -32,6 +32,16 @@ struct Load {
     flags: u32,
 }
 
+/// The code of a program, before it is moved.
+pub struct Code {
+    /// Where it is in memory.
+    pub address: u64,
+    /// Where it is in the file.
+    pub offset: u64,
+    /// How long it is.
+    pub size: u64,
+}
+
 /// What an executable file says of itself.
 pub struct Program {
     /// The path of its interpreter.
@@ -44,11 +54,14 @@ pub struct Program {
     pub n_headers: u64,
     /// It asks for an executable stack.
     pub wants_executable_stack: bool,
+    /// Where the table of its functions is, before it is moved.
+    pub unwind_table: Option<u64>,
     is_movable: bool,
     loads: Vec<Load>,
 }
 
-fn read_at(file: &Rc<OpenFile>, offset: u64, length: usize) -> SysResult<Vec<u8>> {
+/// Reads so many bytes, fewer at the end of the file.
+pub fn read_at(file: &Rc<OpenFile>, offset: u64, length: usize) -> SysResult<Vec<u8>> {
     let mut sink = VecSink::new(length);
     let mut at = offset;
     loop {
@@ -91,6 +104,7 @@ impl Program {
             headers_address: 0,
             n_headers: n as u64,
             wants_executable_stack: false,
+            unwind_table: None,
             is_movable: kind == elf::ET_DYN,
             loads: Vec::new(),
         };
@@ -130,8 +144,28 @@ impl Program {
                 self.wants_executable_stack = header.p_flags(endian) & elf::PF_X != 0;
                 Ok(())
             }
+            elf::PT_GNU_EH_FRAME => {
+                self.unwind_table = Some(header.p_vaddr(endian));
+                Ok(())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Its code, if that is in one piece which cannot be written.
+    pub fn code(&self) -> Option<Code> {
+        let mut pieces = self.loads.iter().filter(|load| load.flags & elf::PF_X != 0);
+        let code = pieces.next()?;
+        let plain = code.flags & elf::PF_W == 0 && code.file_size == code.memory_size;
+        let Load { address, offset, file_size: size, .. } = *code;
+        (plain && pieces.next().is_none()).then_some(Code { address, offset, size })
+    }
+
+    /// Where an address is in the file.
+    pub fn place(&self, address: u64) -> Option<usize> {
+        let within = |load: &&Load| address.wrapping_sub(load.address) < load.file_size;
+        let load = self.loads.iter().find(within)?;
+        usize::try_from(load.offset + (address - load.address)).ok()
     }
 
     fn add_load(

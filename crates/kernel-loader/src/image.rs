@@ -15,6 +15,11 @@ pub struct Image {
     pub stack: Vec<u8>,
     /// Where the heap starts.
     pub brk: u64,
+    /// Where breakpoints in prepared code stand for `cpuid`: the first address and the first one
+    /// after it; both zero if nothing is prepared.
+    pub prepared_code: (u64, u64),
+    /// Where the trampolines of prepared code are; zero if there are none.
+    pub trampolines: u64,
 }
 
 /// One mapping of a program image.

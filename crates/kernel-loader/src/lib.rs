@@ -6,17 +6,22 @@
 
 #![forbid(unsafe_code)]
 
+mod code;
 mod elf;
+mod functions;
 mod image;
+mod prepared;
+mod sites;
 mod stack;
 
 use std::rc::Rc;
 
-use kernel_files::OpenFile;
+use kernel_files::{MappedFile, OpenFile};
 use linux_abi::{Errno, SysResult};
 
 use elf::Program;
 pub use image::{Image, Segment};
+pub use prepared::PreparedInterpreters;
 use stack::{AuxiliaryValues, StackRequest};
 
 /// What to load, and for whom.
@@ -37,6 +42,8 @@ pub struct LoadRequest<'a> {
     pub secure: bool,
     /// `RLIMIT_STACK`.
     pub stack_limit: u64,
+    /// Copies of interpreters that may be used in place of their files.
+    pub interpreters: Option<&'a PreparedInterpreters>,
 }
 
 /// A program that can be started.
@@ -48,6 +55,8 @@ pub struct Loaded {
     /// Where the arguments and the environment lie on the stack, for `/proc/self/stat`:
     /// `arg_start`, `arg_end`, `env_start`, `env_end`.
     pub strings: [u64; 4],
+    /// The interpreter, and the copy of its code that is mapped in its place.
+    pub prepared: Option<(Rc<OpenFile>, MappedFile)>,
 }
 
 /// Where position-independent programs go; their heap follows them.
@@ -71,6 +80,7 @@ pub fn load(request: &LoadRequest<'_>) -> SysResult<Loaded> {
     let entry = base.wrapping_add(program.entry);
     let mut start = entry;
     let mut interpreter_base = 0;
+    let mut prepared = None;
     if let Some(path) = &program.interpreter {
         let file = (request.open)(path)?;
         let interpreter = Program::read(&file).map_err(|errno| match errno {
@@ -78,7 +88,12 @@ pub fn load(request: &LoadRequest<'_>) -> SysResult<Loaded> {
             other => other,
         })?;
         interpreter_base = interpreter.base(INTERPRETER_BASE - random_pages()? * PAGE);
-        segments.extend(interpreter.segments(&file, interpreter_base)?);
+        let mut own = interpreter.segments(&file, interpreter_base)?;
+        prepared = request
+            .interpreters
+            .and_then(|known| known.apply(&file, &interpreter, interpreter_base, &mut own))
+            .map(|prepared| (file, prepared));
+        segments.extend(own);
         start = interpreter_base.wrapping_add(interpreter.entry);
     }
     let brk = program.end(base)?.next_multiple_of(PAGE) + (random_pages()? % 0x2000) * PAGE;
@@ -99,6 +114,8 @@ pub fn load(request: &LoadRequest<'_>) -> SysResult<Loaded> {
         random: random()?,
     })?;
     segments.insert(0, built.segment);
+    let (prepared_code, trampolines) =
+        prepared.as_ref().map_or(((0, 0), 0), |(_, it)| (it.code, it.trampolines));
     Ok(Loaded {
         image: Image {
             segments,
@@ -106,9 +123,12 @@ pub fn load(request: &LoadRequest<'_>) -> SysResult<Loaded> {
             stack_pointer: built.pointer,
             stack: built.bytes,
             brk,
+            prepared_code,
+            trampolines,
         },
         auxiliary_vector: built.auxiliary_vector,
         strings: built.strings,
+        prepared: prepared.map(|(file, prepared)| (file, prepared.file)),
     })
 }
 

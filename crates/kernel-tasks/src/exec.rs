@@ -205,8 +205,13 @@ impl<'a> Finder<'a> {
             ids: credentials.shown_ids(),
             secure,
             stack_limit,
+            // A tracer shall see the code as it was written.
+            interpreters: (!self.thread.is_traced()).then_some(&self.thread.kernel().interpreters),
         })?;
         self.note_mapping(file);
+        if let Some((interpreter, copy)) = &loaded.prepared {
+            self.thread.note_mapping(interpreter, copy);
+        }
         let unreadable =
             permission::check(&**location.inode()?, &self.credentials, Want::READ).is_err();
         let base_name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();

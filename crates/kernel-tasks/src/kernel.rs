@@ -10,6 +10,7 @@ use kernel_core::supervisor::{self, ProcessEvent};
 use kernel_core::timers::{self, Instant, Timers};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::{FdTable, FsContext};
+use kernel_loader::PreparedInterpreters;
 use kernel_sockets::Network;
 use kernel_terminals::Terminals;
 use linux_abi::sockets::Ucred;
@@ -65,6 +66,8 @@ pub struct Kernel {
     pub terminals: Terminals,
     /// By which paths guests know the host files that they have mapped.
     pub mapped_paths: MappedPaths,
+    /// Copies of interpreters that start faster.
+    pub interpreters: PreparedInterpreters,
     /// The control groups.
     pub cgroups: Cgroups,
     /// Programs that guests have given to the kernel.
@@ -111,6 +114,7 @@ impl Kernel {
             network,
             timers,
             mapped_paths: MappedPaths::default(),
+            interpreters: PreparedInterpreters::default(),
             host_events,
             ids: IdTable::default(),
             cgroups,

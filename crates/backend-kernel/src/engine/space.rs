@@ -44,6 +44,8 @@ pub struct Space {
     pub lending: Lending,
     /// More than one guest process has lived here (`CLONE_VM`).
     pub is_shared: Cell<bool>,
+    /// Where the trampolines of its interpreter are; 0 for none.
+    pub trampolines: Cell<u64>,
 }
 
 /// What a process may use without asking.
@@ -163,6 +165,7 @@ impl Space {
             next_file: Cell::default(),
             lending: Lending::default(),
             is_shared: Cell::default(),
+            trampolines: Cell::default(),
         }
     }
 

@@ -102,14 +102,17 @@ impl Engine {
         let message = parent.next_message();
         let fork = u64::MAX; // the shim's FORK_MESSAGE
         let fds = [channel.file(), theirs.as_fd()];
-        parent.host.send([message, fork], &fds).map_err(errno_of)?;
+        let sent = parent.host.send([message, fork], &fds).map_err(errno_of);
         let host = self.zygote.borrow().as_ref().map(|zygote| zygote.host_process(ours));
-        let host = host.ok_or(Errno::EAGAIN)?;
+        let host = sent.and_then(|()| host.ok_or(Errno::EAGAIN)).inspect_err(|_| {
+            self.free_numbers.borrow_mut().push(number);
+        })?;
         let space = self.keep(number, Space::new(number, channel, host));
         // The copy has the same descriptors, so the same files in its cache.
         self.wants_spare.set(true);
         *space.file_cache.borrow_mut() = *parent.file_cache.borrow();
         space.next_file.set(parent.next_file.get());
+        space.trampolines.set(parent.trampolines.get());
         space.prepare_slot(index);
         Ok((space, message))
     }
@@ -374,8 +377,11 @@ fn put_image(space: &Space, image: Image) -> SysResult<Vec<Rc<OwnedFd>>> {
         brk: image.brk,
         stack_length: image.stack.len() as u64,
         stack_in_file: u64::from(in_file),
+        prepared_code: image.prepared_code.into(),
+        trampolines: image.trampolines,
         segments,
     };
+    space.trampolines.set(image.trampolines);
     space.channel.write_value(0, &abi);
     let mut files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
     if in_file {
