@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use channel_abi::layout::SHIM_BASE;
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use object::{Object, ObjectSection};
-
-/// Must be `channel_abi::layout::SHIM_BASE`; checked by a test of this crate.
-const BASE: &str = "0x600000000000";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let crates = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..");
@@ -40,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "-Crelocation-model=pic",
         "-Ccode-model=small",
     ];
-    let base = format!("-Clink-arg=-Wl,--image-base={BASE}");
+    let base = format!("-Clink-arg=-Wl,--image-base={SHIM_BASE:#x}");
     let external = format!("--extern=channel_abi={}", abi.display());
     let mut arguments: Vec<&str> = link.to_vec();
     arguments.extend([base.as_str(), external.as_str()]);

@@ -15,6 +15,7 @@ use kernel_tasks::machine::{Ids, Image, Start};
 use kernel_tasks::{Machine, Thread};
 use kernel_terminals::Terminal;
 use linux_abi::files::{OpenFlags, ResolveFlags};
+use linux_abi::signals::{SIG_IGN, SigAction, Signal};
 use linux_abi::tasks::{Rlimit, rlimit};
 use linux_abi::{Errno, SysResult};
 use sandbox_spec::{Limits, SandboxSpec};
@@ -34,6 +35,14 @@ pub fn set_limits(thread: &Thread, limits: &Limits) {
     }
     if let Some(size) = limits.file_size {
         process.set_limit(rlimit::FSIZE, Rlimit { current: size.0, maximum: size.0 });
+    }
+}
+
+/// Has the first process ignore what this one was started to ignore, as `execve` does on Linux.
+pub fn inherit_ignored(thread: &Thread, signals: &[u8]) {
+    let ignore = SigAction { handler: SIG_IGN, ..SigAction::default() };
+    for signal in signals.iter().filter_map(|&number| Signal::new(number.into())) {
+        thread.process().signals.set_action(signal, ignore);
     }
 }
 

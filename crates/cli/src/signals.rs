@@ -36,6 +36,9 @@ pub struct Signals {
     descriptor: SignalDescriptor,
     /// The first signal that asked to end, or 0.
     asked_to_end: AtomicU8,
+    /// What this process was started to ignore: the guest gets it, and ignores it as long as it
+    /// likes to.
+    ignored: Vec<u8>,
 }
 
 impl Signals {
@@ -46,7 +49,8 @@ impl Signals {
             .map_err(|error| {
                 Failure::new(format!("cannot receive signals: {error}")).code(Failure::CANNOT_START)
             })?;
-        Ok(Self { descriptor, asked_to_end: AtomicU8::new(0) })
+        let ignored = host_sys::ignored_signals();
+        Ok(Self { descriptor, asked_to_end: AtomicU8::new(0), ignored })
     }
 
     /// Fails if a signal asked us to end, so that everything is cleaned up on the way out.
@@ -122,7 +126,7 @@ impl Signals {
             while let Ok(signal) = self.descriptor.read() {
                 self.note(signal);
                 let _ = control.signal(signal);
-                if matches!(signal, SIGTERM | SIGHUP) {
+                if matches!(signal, SIGTERM | SIGHUP) && !self.ignored.contains(&signal) {
                     end_at = end_at.or_else(|| Instant::now().checked_add(GRACE));
                 }
             }
@@ -130,7 +134,7 @@ impl Signals {
     }
 
     fn note(&self, signal: u8) {
-        if ENDING.contains(&signal) {
+        if ENDING.contains(&signal) && !self.ignored.contains(&signal) {
             // Only the first counts.
             let _ =
                 self.asked_to_end.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);

@@ -13,7 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// A sandbox in which three processes sleep.
 fn start() -> Child {
     let script = "sleep 1000 & (sleep 1000; true) & echo ready; wait";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
+    // A test that runs in the background of a script ignores some signals, and so would this.
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_belljar")]);
     start_until_ready(command.args(["run", "--", "sh", "-c", script]))
 }
 
@@ -61,6 +63,21 @@ fn nothing_is_left_after_a_closed_terminal() {
 #[test]
 fn nothing_is_left_after_an_interrupt() {
     assert_eq!(nothing_is_left_after(Signal::INT).code(), Some(130));
+}
+
+#[test]
+fn what_belljar_was_started_to_ignore_the_guest_ignores() {
+    let start = "trap '' INT HUP; exec \"$0\" run -- sh -c \"$1\"";
+    let script = "kill -INT $$; kill -HUP $$; echo ready; exec sleep 1000";
+    let mut command = Command::new("sh");
+    let belljar = env!("CARGO_BIN_EXE_belljar");
+    let mut child = start_until_ready(command.args(["-c", start, belljar, script]));
+    send(child.id(), Signal::INT);
+    send(child.id(), Signal::HUP);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(child.try_wait().unwrap(), None);
+    send(child.id(), Signal::TERM);
+    assert_eq!(wait(&mut child).code(), Some(143));
 }
 
 #[test]

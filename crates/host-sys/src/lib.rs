@@ -29,4 +29,4 @@ pub use lookup::{LookupError, lookup_host};
 pub use namespaces::{Namespace, enter_new_namespaces};
 pub use privileges::{die_with_parent, drop_privileges};
 pub use rustix;
-pub use signal_descriptor::{SignalDescriptor, unblock_all_signals};
+pub use signal_descriptor::{SignalDescriptor, ignored_signals, unblock_all_signals};

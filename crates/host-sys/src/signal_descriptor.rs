@@ -81,6 +81,21 @@ pub fn unblock_all_signals() -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
 }
 
+/// The signals that this process ignores, as it was told by whoever started it. `SIGPIPE` is not
+/// among them: the runtime ignores it in any case.
+pub fn ignored_signals() -> Vec<u8> {
+    const MOST: u8 = 64;
+    let is_ignored = |signal: u8| {
+        let mut action = MaybeUninit::<libc::sigaction>::uninit();
+        // SAFETY: changes nothing, and writes the structure that it is given.
+        let failed =
+            unsafe { libc::sigaction(signal.into(), std::ptr::null(), action.as_mut_ptr()) };
+        // SAFETY: a call that did not fail has filled it.
+        failed == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
+    };
+    (1..=MOST).filter(|&signal| i32::from(signal) != libc::SIGPIPE && is_ignored(signal)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

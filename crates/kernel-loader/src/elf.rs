@@ -60,8 +60,7 @@ pub struct Program {
     loads: Vec<Load>,
 }
 
-/// Reads so many bytes, fewer at the end of the file.
-pub fn read_at(file: &Rc<OpenFile>, offset: u64, length: usize) -> SysResult<Vec<u8>> {
+fn read_at(file: &Rc<OpenFile>, offset: u64, length: usize) -> SysResult<Vec<u8>> {
     let mut sink = VecSink::new(length);
     let mut at = offset;
     loop {

@@ -91,7 +91,7 @@ pub fn load(request: &LoadRequest<'_>) -> SysResult<Loaded> {
         let mut own = interpreter.segments(&file, interpreter_base)?;
         prepared = request
             .interpreters
-            .and_then(|known| known.apply(&file, &interpreter, interpreter_base, &mut own))
+            .and_then(|known| known.apply(&interpreter, interpreter_base, &mut own))
             .map(|prepared| (file, prepared));
         segments.extend(own);
         start = interpreter_base.wrapping_add(interpreter.entry);

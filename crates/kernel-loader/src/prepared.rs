@@ -11,13 +11,13 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
+use kernel_files::MappedFile;
 use kernel_files::open_file::allocate_map_ids;
-use kernel_files::{MappedFile, OpenFile};
 use linux_abi::SysResult;
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::Segment;
-use crate::elf::{Program, read_at};
+use crate::elf::Program;
 use crate::functions::Functions;
 use crate::sites::{self, MOV_LENGTH, Site};
 
@@ -85,14 +85,13 @@ impl PreparedInterpreters {
     /// Has an image use the copy of its interpreter, if there is one.
     pub(crate) fn apply(
         &self,
-        file: &Rc<OpenFile>,
         interpreter: &Program,
         base: u64,
         segments: &mut Vec<Segment>,
     ) -> Option<Prepared> {
         let original =
             segments.iter().find_map(|segment| Some(segment.file.as_ref()?.0.clone()))?;
-        let copy = self.copy_of(file, interpreter, &original)?;
+        let copy = self.copy_of(interpreter, &original)?;
         let start = base.wrapping_add(copy.address);
         let segment = segments.iter_mut().find(|it| it.address == start && it.file.is_some())?;
         if segment.length != copy.length {
@@ -111,12 +110,7 @@ impl PreparedInterpreters {
         Some(Prepared { file: copy.file.clone(), code, trampolines })
     }
 
-    fn copy_of(
-        &self,
-        file: &Rc<OpenFile>,
-        interpreter: &Program,
-        original: &MappedFile,
-    ) -> Option<Rc<Copy>> {
+    fn copy_of(&self, interpreter: &Program, original: &MappedFile) -> Option<Rc<Copy>> {
         let known = self.find(original)?;
         let n_uses = known.n_uses.get() + 1;
         known.n_uses.set(n_uses);
@@ -124,7 +118,7 @@ impl PreparedInterpreters {
         let worth_it = if self.questions_are_dear { 1 } else { 2 };
         if n_uses == worth_it && is_settled(&original.host, known.signature) {
             // Without a copy the program runs as well.
-            let copy = make(file, interpreter, self.questions_are_dear).ok().flatten();
+            let copy = make(&original.host, interpreter, self.questions_are_dear).ok().flatten();
             *known.copy.borrow_mut() = copy.map(Rc::new);
         }
         known.copy.borrow().clone()
@@ -167,13 +161,12 @@ fn is_settled(host: &OwnedFd, signature: Signature) -> bool {
 }
 
 /// Makes the copy. `None` if there is nothing to replace, or the file is not what linkers make.
-fn make(file: &Rc<OpenFile>, interpreter: &Program, questions: bool) -> SysResult<Option<Copy>> {
+fn make(file: &OwnedFd, interpreter: &Program, questions: bool) -> SysResult<Option<Copy>> {
     let Some(code) = interpreter.code() else { return Ok(None) };
-    let size = file.metadata()?.size;
-    if code.address % PAGE != 0 || size > MAX_FILE {
+    if code.address % PAGE != 0 {
         return Ok(None);
     }
-    let mut bytes = read_at(file, 0, usize::try_from(size).unwrap_or(0))?;
+    let Some(mut bytes) = read_whole(file)? else { return Ok(None) };
     let place = |address| interpreter.place(address);
     let functions =
         interpreter.unwind_table.and_then(|address| Functions::new(&bytes, address, &place));
@@ -212,6 +205,23 @@ fn make(file: &Rc<OpenFile>, interpreter: &Program, questions: bool) -> SysResul
         trampolines,
         trampolines_offset,
     }))
+}
+
+/// The whole of a file, unless it is too large.
+fn read_whole(file: &OwnedFd) -> SysResult<Option<Vec<u8>>> {
+    let size = rustix::fs::fstat(file).map_err(errno_of)?.st_size.cast_unsigned();
+    if size > MAX_FILE {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+    let mut done = 0;
+    while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, done as u64).map_err(errno_of)? {
+            0 => return Ok(None), // it has become shorter
+            n => done += n,
+        }
+    }
+    Ok(Some(bytes))
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8], mut at: u64) -> SysResult<()> {

@@ -4,6 +4,8 @@
 //! walked from its first instruction on, and only what the walk meets counts. A function with an
 //! instruction that is not known, or in which the walk does not end at its end, has no sites.
 
+use std::io::BufRead;
+
 use crate::code;
 use crate::functions::Functions;
 
@@ -41,8 +43,19 @@ pub fn find(text: &[u8], address: u64, functions: &Functions<'_>) -> Vec<Site> {
     sites
 }
 
+/// Where the next bytes are that may be a site.
 fn next_candidate(text: &[u8]) -> Option<usize> {
-    text.windows(2).position(|pair| pair == CALL || pair == CPUID)
+    let mut rest = text;
+    loop {
+        // The fastest search for a byte that there is; it ends behind the byte and cannot fail.
+        let skipped = rest.skip_until(CALL[0]).unwrap_or(0);
+        if skipped == 0 {
+            return None;
+        }
+        if matches!(rest.first(), Some(0x05 | 0xa2)) {
+            return Some(text.len() - rest.len() - 1);
+        }
+    }
 }
 
 /// Walks over the function around a candidate. Returns where it ends.
@@ -79,4 +92,84 @@ fn walk_around(
         at += length;
     }
     Some(end.max(candidate + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+    use object::{Object, ObjectSection, ObjectSegment};
+
+    /// Every site in this machine's dynamic loader is one that a full decoder finds, and none of
+    /// its questions is missed.
+    #[test]
+    fn sites_are_real_instructions() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.contains("/ld-linux")).unwrap();
+        let bytes = std::fs::read(line.split_whitespace().nth(5).unwrap()).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let place = |address: u64| {
+            file.segments().find_map(|segment| {
+                let (offset, size) = segment.file_range();
+                let into = address.checked_sub(segment.address()).filter(|into| *into < size)?;
+                usize::try_from(offset + into).ok()
+            })
+        };
+        let table = file.section_by_name(".eh_frame_hdr").unwrap().address();
+        let functions = Functions::new(&bytes, table, &place).unwrap();
+        let text = file.section_by_name(".text").unwrap();
+        let found = find(text.data().unwrap(), text.address(), &functions);
+
+        let (mut calls, mut questions, mut mov) = (Vec::new(), Vec::new(), 0);
+        let options = DecoderOptions::NONE;
+        let mut decoder = Decoder::with_ip(64, text.data().unwrap(), text.address(), options);
+        for instruction in &mut decoder {
+            match instruction.mnemonic() {
+                Mnemonic::Syscall if mov + 5 == instruction.ip() => calls.push(mov),
+                Mnemonic::Cpuid => questions.push(instruction.ip()),
+                Mnemonic::Mov => mov = instruction.ip(),
+                _ => {}
+            }
+        }
+        let mut found_questions = Vec::new();
+        for site in &found {
+            match *site {
+                Site::Call { address, .. } => assert!(calls.contains(&address), "{address:#x}"),
+                Site::Question { address } => found_questions.push(address),
+            }
+        }
+        assert_eq!(found_questions, questions);
+        assert!(found.len() > questions.len() + 10, "{} of {}", found.len(), calls.len());
+    }
+
+    #[test]
+    fn bytes_inside_another_instruction_are_no_site() {
+        // mov $0x050fa20f, %eax; cpuid; ret
+        let text = [0xb8, 0x0f, 0xa2, 0x0f, 0x05, 0x0f, 0xa2, 0xc3];
+        let mut sites = Vec::new();
+        let file = table_of_one_function(8);
+        let place = |address: u64| usize::try_from(address).ok();
+        let functions = Functions::new(&file, 0x100, &place).unwrap();
+        walk_around(&text, 0x1000, 1, &functions, &mut sites);
+        assert_eq!(sites, [Site::Question { address: 0x1005 }]);
+        // The walk must end where the function does.
+        sites.clear();
+        let file = table_of_one_function(6);
+        let functions = Functions::new(&file, 0x100, &place).unwrap();
+        walk_around(&text, 0x1000, 1, &functions, &mut sites);
+        assert_eq!(sites, []);
+    }
+
+    /// A table at 0x100 of one function at 0x1000, with its entry at 0x200.
+    fn table_of_one_function(length: u32) -> Vec<u8> {
+        let mut file = vec![0; 0x300];
+        let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0x100, &[1, 0x1b, 0x03, 0x3b]);
+        put(0x108, &1u32.to_le_bytes());
+        put(0x10c, &(0x1000i32 - 0x100).to_le_bytes());
+        put(0x110, &(0x200i32 - 0x100).to_le_bytes());
+        put(0x208, &(0x1000i32 - 0x208).to_le_bytes());
+        put(0x20c, &length.to_le_bytes());
+        file
+    }
 }

@@ -9,7 +9,7 @@ use super::{etc, layers};
 /// A place of the host that the tree shows or writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlace {
-    /// Where it is. It need not be there.
+    /// Where it is. It need not be there; if it is a link, the place is where that leads.
     pub path: PathBuf,
     /// Whether something beneath it may change.
     pub is_written: bool,
@@ -20,10 +20,7 @@ pub struct HostPlace {
 pub fn host_places(spec: &SandboxSpec) -> Vec<HostPlace> {
     let mut places = Vec::new();
     let mut add = |path: &Path, is_written| {
-        // A link would name the wrong place. What cannot be found cannot be shown either.
-        if let Ok(path) = std::fs::canonicalize(path) {
-            places.push(HostPlace { path, is_written });
-        }
+        places.push(HostPlace { path: path.to_owned(), is_written });
     };
     match &spec.root {
         RootFs::Host => {
