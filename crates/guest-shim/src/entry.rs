@@ -55,6 +55,13 @@ impl Registers {
 // Offsets in the control block (`thread.rs`): 0 itself, 8 scratch for rsp, 16 top of the shim's
 // stack, 24 address of shim_entry, 32 scratch for rip.
 //
+// GS is the only register that belongs to a thread and that guests do without: FS is their own, the
+// stack can be anywhere, and a call leaves free just rcx and r11, which say nothing of the thread. A
+// guest with a GS base of its own (`ARCH_SET_GS`) could therefore come in by a signal only, whose
+// stack is known, and go back by `rt_sigreturn` only, because the last jump here goes through GS as
+// well. That is a second way in and out beside this one, with every trampoline undone when it
+// begins; programs that want it are too rare for that.
+//
 // shim_entry is what a `syscall` instruction of the guest becomes: rax holds the number, rcx the
 // address to return to; rcx and r11 are dead for the caller. The guest's stack, and the red zone
 // below it, is not touched, because the stack is switched first.
