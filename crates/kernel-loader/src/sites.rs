@@ -142,6 +142,34 @@ mod tests {
         assert!(found.len() > questions.len() + 10, "{} of {}", found.len(), calls.len());
     }
 
+    /// Whatever a file says of its functions and code, the walk ends.
+    #[test]
+    fn any_bytes_have_sites_or_none() {
+        let mut seed = 1u64;
+        let mut random = move || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(seed >> 33).unwrap()
+        };
+        let place = |address: u64| usize::try_from(address).ok();
+        for _ in 0..2000 {
+            let mut file = table_of_one_function(8);
+            file[0x108] = u8::try_from(random() % 40).unwrap();
+            for _ in 0..random() % 60 {
+                let at = 0x10c + random() % (file.len() - 0x10c);
+                file[at] = u8::try_from(random() & 0xff).unwrap();
+            }
+            let text: Vec<u8> = (0..64)
+                .map(|_| [0x0f, 0x05, 0xa2, 0xb8, 0x66, 0xc3, 0, 0xff][random() % 8])
+                .collect();
+            if let Some(functions) = Functions::new(&file, 0x100, &place) {
+                for site in find(&text, 0x1000, &functions) {
+                    let (Site::Call { address, .. } | Site::Question { address }) = site;
+                    assert!((0x1000..0x1040).contains(&address));
+                }
+            }
+        }
+    }
+
     #[test]
     fn bytes_inside_another_instruction_are_no_site() {
         // mov $0x050fa20f, %eax; cpuid; ret

@@ -39,6 +39,7 @@ fn load(scratch: &mut Scratch, bytes: &[u8]) -> Option<()> {
         ids: [0; 4],
         secure: false,
         stack_limit: 8 << 20,
+        interpreters: None,
     });
     if let Ok(loaded) = loaded {
         // What the shim is told to map lies where guests may have memory.
