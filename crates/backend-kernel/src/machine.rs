@@ -412,6 +412,10 @@ impl Machine for GuestMachine {
         self.hand_now(stat, length, fill);
     }
 
+    fn tell_stat(&self, stat: &[u8]) {
+        self.tell_stat_now(stat);
+    }
+
     fn take_told(&self, is_request: bool) -> Told {
         self.told(is_request)
     }

@@ -86,6 +86,10 @@ pub mod action {
     /// [`Facts::events`](crate::Facts::events) is the first detail, and
     /// [`Facts::descriptors`](crate::Facts::descriptors) the second.
     pub const KEEP_EVENTS: u64 = 12;
+    /// As [`LATER`], and what `fstat` says of the file is in the data area at
+    /// [`HANDED_OFFSET`](crate::layout::HANDED_OFFSET), until the next request, and for as long as
+    /// the names of the [`Facts`](crate::Facts) are what the first detail says.
+    pub const TELL: u64 = 13;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

@@ -256,7 +256,7 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
                 None => forward(thread, registers, number),
             }
         }
-        action::LATER | action::HAND => {
+        action::LATER | action::HAND | action::TELL => {
             handed::begin(thread, result, word);
             Ok(result)
         }

@@ -5,16 +5,19 @@
 //! its content. The shim answers from there until its next request, which tells the kernel how far
 //! the file was read. A close that nobody else minds is told with the next request, too.
 //!
-//! The kernel allows both with its reply, and takes it back by changing a word in the slot.
+//! Of other files it tells only what `fstat` says, which holds while nothing changes.
+//!
+//! The kernel allows all that with its reply, and takes it back by changing a word in the slot.
 
 use core::ops::Range;
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use channel_abi::MOVED;
 use channel_abi::layout::{HANDED_CONTENT, HANDED_OFFSET, MAX_HANDED};
-use channel_abi::request::action;
+use channel_abi::request::{action, reply};
 
+use crate::answers::facts;
 use crate::entry::Registers;
 use crate::host::{errno, nr};
 use crate::memory::check_range;
@@ -24,6 +27,9 @@ use crate::usermem;
 
 /// The size of `struct stat`.
 const STAT_SIZE: usize = 144;
+
+/// A bit of [`Tcb::handed`]: only what `fstat` says was told.
+const TOLD_ONLY: u32 = 1 << 31;
 
 /// Not zero once this process has asked for locks or leases, which end when a file is closed.
 static HAS_LOCKS: AtomicU32 = AtomicU32::new(0);
@@ -45,6 +51,9 @@ pub fn begin(thread: &Tcb, fd: i64, word: u64) {
         thread.handed_length.set(length);
         slot.position.store(0, Relaxed);
         slot.handed.store(fd as u32 + 1, Relaxed);
+    } else if word & 0xff == action::TELL {
+        thread.handed.set((fd as u32 + 1) | TOLD_ONLY);
+        thread.told_at.set(slot.args[reply::DETAIL].load(Relaxed));
     }
 }
 
@@ -59,7 +68,9 @@ pub fn forget(thread: &Tcb, fds: &Range<usize>) {
 /// and its reply takes the place of what was handed over.
 #[cold]
 pub fn end(thread: &Tcb) {
-    thread.handed.set(0);
+    if thread.handed.replace(0) & TOLD_ONLY != 0 {
+        return;
+    }
     let slot = thread.slot();
     if slot.position.load(Relaxed) == 0 {
         slot.handed.store(0, Relaxed);
@@ -73,6 +84,18 @@ pub fn end(thread: &Tcb) {
 fn is_here(thread: &Tcb, fd: u64) -> bool {
     let handed = thread.handed.get();
     handed != 0 && handed == (fd as u32).wrapping_add(1) && is_allowed(thread)
+}
+
+/// Whether what `fstat` says of this descriptor is here.
+#[inline(always)]
+fn is_told(thread: &Tcb, fd: u64) -> bool {
+    let handed = thread.handed.get();
+    if handed & TOLD_ONLY == 0 {
+        return is_here(thread, fd);
+    }
+    handed & !TOLD_ONLY == (fd as u32).wrapping_add(1)
+        && is_allowed(thread)
+        && facts().names.load(Acquire) == thread.told_at.get()
 }
 
 /// Whether the kernel has taken nothing back.
@@ -130,12 +153,12 @@ fn seek(thread: &Tcb, offset: i64, whence: u64) -> Option<i64> {
     Some(to)
 }
 
-/// Other questions about the file that was handed over.
+/// Other questions about the file that was opened last.
 #[inline(always)]
 pub fn ask(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     const AT_EMPTY_PATH: u64 = 0x1000;
     const TCGETS: u64 = 0x5401;
-    if !is_here(thread, r.rdi) {
+    if !is_told(thread, r.rdi) {
         return None;
     }
     match number {
@@ -168,7 +191,7 @@ pub fn close_later(thread: &Tcb, fd: u64) -> bool {
         return false;
     }
     thread.later.set(thread.later.get() & !(1 << fd));
-    if thread.handed.get() == fd + 1 {
+    if thread.handed.get() & !TOLD_ONLY == fd + 1 {
         thread.handed.set(0);
         slot.handed.store(0, Relaxed);
     }

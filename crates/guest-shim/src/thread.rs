@@ -74,6 +74,8 @@ pub struct Tcb {
     pub handed: Cell<u32>,
     /// The length of its content.
     pub handed_length: Cell<u64>,
+    /// The count of changes at which the kernel told what `fstat` says of it.
+    pub told_at: Cell<u64>,
     /// Descriptors that may be closed later, a bit each.
     pub later: Cell<u64>,
     /// What the slot's allowance was when the kernel said so.
@@ -162,6 +164,7 @@ impl Tcb {
         self.events_at.set(0);
         self.handed.set(0);
         self.handed_length.set(0);
+        self.told_at.set(0);
         self.later.set(0);
         self.allowance.set(0);
         self.original.set(u64::MAX);

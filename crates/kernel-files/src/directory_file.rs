@@ -49,8 +49,8 @@ impl DirectoryFile {
             }
             let up = location.dentry.parent();
             let inode = match (next, &up) {
-                (AFTER_DOT_DOT, Some(parent)) => parent.inode()?.metadata()?.inode,
-                _ => self.inode.metadata()?.inode,
+                (AFTER_DOT_DOT, Some(parent)) => parent.inode()?.number()?,
+                _ => self.inode.number()?,
             };
             if !visit_and_move(&DirEntry { name, inode, kind: FileKind::Directory, next }) {
                 return Ok(());

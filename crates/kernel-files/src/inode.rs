@@ -91,6 +91,11 @@ pub trait Inode: Any {
         Ok(self.metadata()?.ownership())
     }
 
+    /// The number that `stat` and listings show it with. Never changes.
+    fn number(&self) -> SysResult<u64> {
+        Ok(self.metadata()?.inode)
+    }
+
     /// Changes metadata. The caller may do so; that was checked.
     fn set_attributes(&self, change: &AttributeChange) -> SysResult<()>;
 
@@ -152,6 +157,13 @@ pub trait Inode: Any {
     /// [`facts::changed`](kernel_core::facts::changed), so that guests may remember them.
     fn is_steady(&self) -> bool {
         false
+    }
+
+    /// Whether attributes of this file change only together with
+    /// [`facts::changed`](kernel_core::facts::changed), or from outside of the sandbox: not by writes
+    /// to memory that a guest has mapped.
+    fn is_written_by_calls(&self) -> bool {
+        self.is_steady()
     }
 
     /// Whether neither content nor attributes of this file ever change, unless
@@ -267,6 +279,12 @@ pub trait Directory {
     /// has no room (`false`). Positions stay valid while entries come and go.
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()>;
 
+    /// The regular file that is listed after `name`, if that is known without asking anybody.
+    fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
+        let _ = name;
+        None
+    }
+
     /// Whether names may be remembered.
     fn caching(&self) -> Caching {
         Caching::Stable
@@ -381,6 +399,13 @@ pub trait Content {
     /// the data from now on, and can be asked again a little later.
     fn is_cold(&self, offset: u64, length: usize) -> bool {
         let _ = (offset, length);
+        false
+    }
+
+    /// Fills `buffer` from the start of the file, if the host has that much in its memory. Returns
+    /// whether it has; if not, the host may be fetching it from now on.
+    fn read_if_warm(&self, buffer: &mut [u8]) -> bool {
+        let _ = buffer;
         false
     }
 

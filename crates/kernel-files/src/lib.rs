@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod ahead;
 pub mod anonymous;
 pub mod attachments;
 mod copy;

@@ -209,6 +209,12 @@ pub trait Machine {
         let _ = (stat, length, fill);
     }
 
+    /// Tells the guest process what `fstat` says of the file that the call under way has opened: it
+    /// may say so itself until something changes.
+    fn tell_stat(&self, stat: &[u8]) {
+        let _ = stat;
+    }
+
     /// What the guest process has done by itself and not yet told. `is_request`: it has just sent a
     /// request.
     fn take_told(&self, is_request: bool) -> Told {

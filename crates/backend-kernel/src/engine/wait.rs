@@ -16,6 +16,7 @@ use kernel_core::host_events::Watch;
 use kernel_core::kept_events;
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
+use kernel_files::ahead;
 use linux_abi::SysResult;
 use rustix::event::epoll;
 
@@ -156,7 +157,11 @@ impl Engine {
         loop {
             let mut worked = false;
             for _ in 0..16 {
-                worked |= self.look();
+                let has_worked = self.look();
+                worked |= has_worked;
+                if !has_worked {
+                    ahead::read();
+                }
                 std::hint::spin_loop();
             }
             if is_over() {

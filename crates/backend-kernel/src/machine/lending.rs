@@ -6,6 +6,7 @@ use channel_abi::layout::{HANDED_CONTENT, HANDED_OFFSET, MAX_HANDED};
 use channel_abi::lent;
 use channel_abi::request::action;
 use host_sys::errno_of;
+use kernel_core::facts;
 use kernel_core::io::Sink;
 use kernel_files::lending::{Lender, Loan};
 use kernel_tasks::machine::Told;
@@ -60,6 +61,12 @@ impl GuestMachine {
         let channel = &self.place.space.channel;
         if fill(&mut sink) && channel.write_data(self.place.index, HANDED_OFFSET, stat) {
             self.set_action(action::HAND | detail << action::INDEX_SHIFT, [0; 2]);
+        }
+    }
+
+    pub(super) fn tell_stat_now(&self, stat: &[u8]) {
+        if self.place.space.channel.write_data(self.place.index, HANDED_OFFSET, stat) {
+            self.set_action(action::TELL, [facts::now().names, 0]);
         }
     }
 

@@ -128,6 +128,19 @@ impl Content for HostInode {
         rustix::fs::fadvise(&*file, offset, length, Advice::WillNeed).is_ok()
     }
 
+    fn read_if_warm(&self, buffer: &mut [u8]) -> bool {
+        let Ok(file) = self.reading() else { return false };
+        let wanted = buffer.len();
+        let mut buffers = [IoSliceMut::new(buffer)];
+        let result = rustix::io::preadv2(&*file, &mut buffers, 0, ReadWriteFlags::NOWAIT);
+        if result == Ok(wanted) {
+            self.is_warm.set(true);
+            return true;
+        }
+        self.is_cold(0, wanted);
+        false
+    }
+
     fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)> {
         let file = self.writing()?;
         let start = match at {
@@ -163,6 +176,8 @@ impl Content for HostInode {
     fn map(&self, request: MapRequest) -> SysResult<MappedFile> {
         self.charge_mapping(request)?;
         if request.shared && request.writable {
+            self.is_mapped_to_write.set(true);
+            facts::changed();
             return Ok(MappedFile { host: self.writing()?, id: self.map_ids() });
         }
         Ok(MappedFile { host: self.reading()?, id: self.map_ids() + 1 })

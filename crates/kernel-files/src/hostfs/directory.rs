@@ -88,6 +88,9 @@ impl Directory for HostInode {
     }
 
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
+        if from >= MAX_POSITION {
+            return Ok(()); // many host file systems put the end there
+        }
         let handle = self.directory_handle()?;
         let opened;
         let directory = if self.handle_can_list() {

@@ -47,6 +47,8 @@ pub struct HostInode {
     /// Its data was in the host's memory when it was first read.
     pub(super) is_warm: Cell<bool>,
     pub(super) map_ids: Cell<u64>,
+    /// Somebody has, or had, it mapped such that writes to memory change it.
+    pub(super) is_mapped_to_write: Cell<bool>,
     /// Where a link of an immutable folder leads.
     target: OnceCell<Vec<u8>>,
     /// What the host said last, and when.
@@ -89,6 +91,7 @@ impl HostInode {
             for_writing: RefCell::default(),
             is_warm: Cell::new(false),
             map_ids: Cell::new(0),
+            is_mapped_to_write: Cell::new(false),
             target: OnceCell::new(),
             seen: Cell::new(Some((metadata, Moment::now()))),
             charged: Cell::new(shared.budget.as_ref().map_or(0, |it| it.cost(id_of(stat), stat))),
@@ -427,6 +430,10 @@ impl Inode for HostInode {
         Ok(metadata)
     }
 
+    fn number(&self) -> SysResult<u64> {
+        Ok(self.id.1)
+    }
+
     fn ownership(&self) -> SysResult<Ownership> {
         // Every path asks this of every directory that it leads through.
         if self.kind == FileKind::Directory
@@ -453,6 +460,10 @@ impl Inode for HostInode {
 
     fn is_steady(&self) -> bool {
         self.shared.is_immutable()
+    }
+
+    fn is_written_by_calls(&self) -> bool {
+        !self.is_mapped_to_write.get()
     }
 
     fn is_frozen(&self) -> bool {

@@ -62,7 +62,7 @@ impl OverlayInode {
         let copy = making.create(&making_name, &new)?;
         let finish = || {
             fill(&**lower, &*copy, &metadata, data, &|name| !marks::is_mark(name))?;
-            marks::set_origin(&*copy, layer.kind, self.number());
+            marks::set_origin(&*copy, layer.kind, self.number);
             let Some(work) = work else { return Ok(()) };
             if let Some(content) = copy.content() {
                 content.sync(false)?;

@@ -113,7 +113,7 @@ impl OverlayInode {
     /// A name now stands for this file; keeps a listing that was made current.
     fn listed(&self, name: &[u8], inode: &OverlayInode) {
         if let Some(listing) = &mut *self.listing.borrow_mut() {
-            listing.add(name, inode.number(), inode.kind());
+            listing.add(name, inode.number, inode.kind());
         }
     }
 
@@ -345,6 +345,10 @@ impl Directory for OverlayInode {
             let inode = self.shared.number(device, entry.inode);
             visit(&DirEntry { inode, ..*entry })
         })
+    }
+
+    fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
+        self.listing.borrow().as_ref()?.file_after(name)
     }
 
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {

@@ -30,7 +30,7 @@ pub(super) struct Place {
 /// A file of an overlay.
 pub struct OverlayInode {
     pub(super) shared: Rc<Shared>,
-    number: u64,
+    pub(super) number: u64,
     kind: FileKind,
     pub(super) upper: RefCell<Option<Rc<dyn Inode>>>,
     /// For a directory all that it shows, the highest first; for others the file itself, unless
@@ -98,11 +98,6 @@ impl OverlayInode {
         self.lowers.first().cloned().ok_or(Errno::ENOENT)
     }
 
-    /// The number it is shown with.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
     fn with_content<T>(&self, run: impl FnOnce(&dyn Content) -> SysResult<T>) -> SysResult<T> {
         run(self.real()?.content().ok_or(Errno::EINVAL)?)
     }
@@ -147,6 +142,10 @@ impl Inode for OverlayInode {
         Ok(metadata)
     }
 
+    fn number(&self) -> SysResult<u64> {
+        Ok(self.number)
+    }
+
     fn ownership(&self) -> SysResult<Ownership> {
         self.real()?.ownership()
     }
@@ -158,6 +157,10 @@ impl Inode for OverlayInode {
     fn is_steady(&self) -> bool {
         let is_steady = |real: &Rc<dyn Inode>| real.is_steady();
         self.upper.borrow().as_ref().is_none_or(is_steady) && self.lowers.iter().all(is_steady)
+    }
+
+    fn is_written_by_calls(&self) -> bool {
+        self.real().is_ok_and(|real| real.is_written_by_calls())
     }
 
     fn is_frozen(&self) -> bool {
@@ -252,6 +255,10 @@ impl Content for OverlayInode {
 
     fn is_cold(&self, offset: u64, length: usize) -> bool {
         self.with_content(|content| Ok(content.is_cold(offset, length))).unwrap_or(false)
+    }
+
+    fn read_if_warm(&self, buffer: &mut [u8]) -> bool {
+        self.with_content(|content| Ok(content.read_if_warm(buffer))).unwrap_or(false)
     }
 
     fn write(&self, source: &mut dyn Source, at: WriteAt) -> SysResult<(usize, u64)> {

@@ -7,6 +7,8 @@ use crate::inode::DirEntry;
 use crate::metadata::FileKind;
 
 const FIRST_POSITION: u64 = 3;
+/// How many entries are looked at to find a regular file.
+const MAX_SKIPPED: usize = 8;
 
 struct Entry {
     name: Rc<[u8]>,
@@ -47,6 +49,13 @@ impl Listing {
     /// Whether there is no name.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
+    }
+
+    /// The first regular file after this name, if it comes soon.
+    pub fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
+        let from = *self.positions.get(name)?;
+        let mut next = self.by_position.range(from + 1..).map(|(_, entry)| entry).take(MAX_SKIPPED);
+        Some(Rc::clone(&next.find(|entry| entry.kind == FileKind::Regular)?.name))
     }
 
     /// Shows the entries after position `from`.

@@ -1,15 +1,18 @@
 //! Gives a guest process what it will most likely ask for next about a file that it has opened.
 
+use std::rc::Rc;
+
+use kernel_files::inode::{Content, Inode};
 use kernel_files::locks::FileLocks;
-use kernel_files::{OpenFile, notify};
+use kernel_files::{OpenFile, ahead, notify};
 use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
 use zerocopy::IntoBytes;
 
 use super::stat::stat_of_open;
 
-/// A file that has just been opened for reading is closed without a call of its own, and a small one
-/// that does not change comes with the reply.
+/// A file that has just been opened for reading is closed without a call of its own, a small one
+/// that does not change comes with the reply, and of others what `fstat` says.
 pub(super) fn hand_over(thread: &Thread, file: &OpenFile) {
     let flags = file.flags();
     if flags.can_write()
@@ -26,18 +29,42 @@ pub(super) fn hand_over(thread: &Thread, file: &OpenFile) {
     {
         return;
     }
-    let machine = thread.machine();
-    if !machine.allow_later_close() {
+    if !thread.machine().allow_later_close() {
         return;
     }
-    let Some(content) = inode.content().filter(|_| inode.is_frozen()) else { return };
+    if let Some(content) = inode.content().filter(|_| inode.is_frozen()) {
+        let is_handed = hand_content(thread, file, inode, content);
+        if let Some(location) = file.location() {
+            ahead::opened(location);
+        }
+        if is_handed {
+            return;
+        }
+    }
+    if inode.is_written_by_calls()
+        && let Ok(stat) = stat_of_open(thread, file)
+    {
+        thread.machine().tell_stat(stat.as_bytes());
+    }
+}
+
+/// Hands over a file that does not change, if it is small. Returns whether it is.
+fn hand_content(
+    thread: &Thread,
+    file: &OpenFile,
+    inode: &Rc<dyn Inode>,
+    content: &dyn Content,
+) -> bool {
+    let machine = thread.machine();
     let size =
         content.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
     if size > machine.most_handed() || content.is_cold(0, size) {
-        return;
+        return false;
     }
-    let Ok(stat) = stat_of_open(thread, file) else { return };
+    let Ok(stat) = stat_of_open(thread, file) else { return false };
     machine.hand(stat.as_bytes(), size, &mut |sink| {
-        file.ops().read(file, sink, 0).is_ok_and(|n| n == size)
+        let moved = ahead::with_content(inode, |bytes| sink.put(bytes));
+        moved.unwrap_or_else(|| file.ops().read(file, sink, 0)).is_ok_and(|n| n == size)
     });
+    true
 }
