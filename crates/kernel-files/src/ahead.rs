@@ -97,12 +97,11 @@ impl Ahead {
     }
 }
 
-/// Runs `run` on the content of a file, if it was read ahead. The file must still be one that never
-/// changes.
+/// Runs `run` on the content of a file, if it was read ahead and has not been copied since.
 pub fn with_content<T>(inode: &Rc<dyn Inode>, run: impl FnOnce(&[u8]) -> T) -> Option<T> {
     AHEAD.with_borrow(|ahead| {
         let read = ahead.inode.as_ref().and_then(Weak::upgrade);
-        let is_this = read.is_some_and(|read| Rc::ptr_eq(&read, inode));
+        let is_this = read.is_some_and(|read| Rc::ptr_eq(&read, inode) && inode.is_frozen());
         is_this.then(|| ahead.buffer.get(..ahead.length).map(run)).flatten()
     })
 }

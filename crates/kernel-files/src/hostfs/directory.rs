@@ -119,7 +119,8 @@ impl Directory for HostInode {
                 },
             };
             let next = entry.next_entry_cookie().min(MAX_POSITION - SHIFT) + SHIFT;
-            if !visit(&DirEntry { name, inode: entry.ino(), kind, next }) {
+            let has_room = visit(&DirEntry { name, inode: entry.ino(), kind, next });
+            if !has_room || next == MAX_POSITION && entries.is_buffer_empty() {
                 break;
             }
         }
