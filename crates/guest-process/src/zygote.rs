@@ -56,6 +56,12 @@ impl Zygote {
         self.pid
     }
 
+    /// Ends it. Those that it has forked go on.
+    pub fn kill(&self) {
+        // It is our child and has not been reaped, so the number is its own.
+        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+    }
+
     /// Orders a host process that talks through `channel`. It waits for a program.
     pub fn spawn(&self, channel: &Channel) -> Result<HostProcess, Errno> {
         let (ours, theirs) = socket_pair()?;

@@ -30,6 +30,8 @@ const SETTLED_SECONDS: i64 = 2;
 const PAGE: u64 = 4096;
 /// The distance between the interpreter's memory and its trampolines.
 const GAP: u64 = 64 << 10;
+/// How far a jump reaches, with a margin.
+const REACH: u64 = 1 << 30;
 const TRAMPOLINE: usize = 32;
 /// Room for trampolines: the shim's own go to what is left.
 const AREA: u64 = channel_abi::image::TRAMPOLINES_SIZE;
@@ -181,6 +183,9 @@ fn make(file: &OwnedFd, interpreter: &Program, questions: bool) -> SysResult<Opt
         return Ok(None);
     }
     let trampolines = interpreter.end(0)?.next_multiple_of(PAGE) + GAP;
+    if trampolines - code.address >= REACH {
+        return Ok(None);
+    }
     let Some(text) = bytes.get_mut(range) else { return Ok(None) };
     let code_of_trampolines = replace(text, code.address, &sites, trampolines);
     let length = code.size.next_multiple_of(PAGE);

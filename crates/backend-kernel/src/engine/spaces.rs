@@ -305,8 +305,11 @@ impl Engine {
         self.dying.borrow().iter().filter_map(|space| space.kill_at.get()).min()
     }
 
-    /// Ends every host process.
+    /// Ends every host process, and the zygote: no further program can start.
     pub fn kill_all(&self) {
+        if let Some(zygote) = &*self.zygote.borrow() {
+            zygote.kill();
+        }
         for space in self.spaces.borrow().iter().flatten() {
             space.host.kill();
         }
