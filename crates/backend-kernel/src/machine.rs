@@ -11,8 +11,7 @@ use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use channel_abi::image::TRAMPOLINES_SIZE;
-use channel_abi::layout::{MAX_HANDED, MAX_THREADS, SHIM_BASE, SHIM_END};
+use channel_abi::layout::{MAX_HANDED, MAX_THREADS};
 use channel_abi::request::{self, action};
 use channel_abi::{Slot, ids, resume, state, usage, watch};
 use host_sys::{HostStatus, OuterPid, errno_of};
@@ -277,9 +276,7 @@ impl Machine for GuestMachine {
     }
 
     fn hidden_ranges(&self) -> Vec<Range<u64>> {
-        let start = self.place.space.trampolines.get();
-        let trampolines = (start != 0).then_some(start..start + TRAMPOLINES_SIZE);
-        [Some(SHIM_BASE..SHIM_END), trampolines].into_iter().flatten().collect()
+        self.place.space.hidden_ranges()
     }
 
     fn publish_ids(&self, who: Ids) {

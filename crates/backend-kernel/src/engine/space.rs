@@ -1,10 +1,12 @@
 //! One host process, its channel, and its threads.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use channel_abi::layout::{FILE_CACHE, MAX_LENT, SLEEP_WORDS};
+use channel_abi::image::TRAMPOLINES_SIZE;
+use channel_abi::layout::{FILE_CACHE, MAX_LENT, SHIM_BASE, SHIM_END, SLEEP_WORDS};
 use channel_abi::lent;
 use guest_process::channel::Piece;
 use guest_process::{Channel, HostProcess, Reply};
@@ -167,6 +169,13 @@ impl Space {
             is_shared: Cell::default(),
             trampolines: Cell::default(),
         }
+    }
+
+    /// What of its memory is not the guest's: the shim, and trampolines that came with a program.
+    pub fn hidden_ranges(&self) -> Vec<Range<u64>> {
+        let start = self.trampolines.get();
+        let trampolines = (start != 0).then_some(start..start + TRAMPOLINES_SIZE);
+        [Some(SHIM_BASE..SHIM_END), trampolines].into_iter().flatten().collect()
     }
 
     /// Lends something for a descriptor. Returns the word that says so.
