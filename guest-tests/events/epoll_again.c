@@ -1,6 +1,7 @@
 /* epoll_wait(2), asked again and again: an answer that stands for long must not outlive the change. */
 #include "files.h"
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -417,3 +418,160 @@ static void talk_to(int type)
 
 TEST(stream_sockets) { talk_to(SOCK_STREAM); }
 TEST(datagram_sockets) { talk_to(SOCK_DGRAM); }
+
+/* Many files of all kinds that are read, filled, closed and replaced at random, by two processes and
+   two threads in turns; poll(2) says what epoll has to say. */
+enum { FILES = 12, STEPS = 3000 };
+static int files[FILES], others[FILES];
+static unsigned seed = 1;
+
+static unsigned any(unsigned below)
+{
+	seed = seed * 1103515245 + 12345;
+	return (seed >> 16) % below;
+}
+
+static void make(int i)
+{
+	int pair[2];
+	switch (any(5)) {
+	case 0:
+		SUCCEEDS(pipe2(pair, O_NONBLOCK));
+		break;
+	case 1:
+		SUCCEEDS(pipe2(pair, O_NONBLOCK));
+		int reader = pair[0];
+		pair[0] = pair[1];
+		pair[1] = reader;
+		break;
+	case 2:
+		pair[0] = SUCCEEDS(eventfd(0, EFD_NONBLOCK));
+		pair[1] = SUCCEEDS(dup(pair[0]));
+		break;
+	case 3:
+		SUCCEEDS(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair));
+		break;
+	default:
+		SUCCEEDS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair));
+	}
+	files[i] = pair[0];
+	others[i] = pair[1];
+	watch(files[i], any(2) ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+/* What only those do who share the descriptors. */
+static void change(unsigned what, int i)
+{
+	static char block[65536];
+	ssize_t n = 0;
+	switch (what) {
+	case 0:
+		n += write(others[i], "12345678", 8);
+		break;
+	case 1:
+		n += read(files[i], block, 8);
+		break;
+	case 2:
+		n += write(files[i], "12345678", 8);
+		break;
+	case 3:
+		n += read(others[i], block, sizeof block);
+		break;
+	case 4:
+		while (write(others[i], block, 4096) > 0)
+			n++;
+		break;
+	default:
+		while (read(files[i], block, sizeof block) > 0)
+			n++;
+	}
+	CHECK(n >= -1);
+}
+
+static void agrees(void)
+{
+	struct epoll_event told[FILES];
+	struct pollfd asked[FILES];
+	for (int i = 0; i < FILES; i++)
+		asked[i] = (struct pollfd){ files[i], POLLIN | POLLOUT, 0 };
+	poll(asked, FILES, 0);
+	for (unsigned times = any(4) + 1; times > 0; times--) {
+		int n = SUCCEEDS(epoll_wait(set, told, FILES, 0));
+		uint32_t found[FILES] = { 0 };
+		for (int e = 0; e < n; e++)
+			for (int i = 0; i < FILES; i++)
+				if (files[i] == told[e].data.fd)
+					found[i] = told[e].events;
+		for (int i = 0; i < FILES; i++) {
+			/* A closed number may still be told, for the sake of its copy. */
+			if (asked[i].revents & POLLNVAL)
+				continue;
+			/* Not all are watched for writing; the others are told for nothing else. */
+			EQUALS(found[i] & ~EPOLLOUT, asked[i].revents & ~POLLOUT);
+			CHECK(!(found[i] & EPOLLOUT) || asked[i].revents & POLLOUT);
+		}
+	}
+}
+
+static void *change_once(void *argument)
+{
+	uintptr_t order = (uintptr_t)argument;
+	change(order % 8, order / 8);
+	return NULL;
+}
+
+TEST(agrees_with_poll)
+{
+	int orders[2], dones[2];
+	set = SUCCEEDS(epoll_create1(0));
+	for (int i = 0; i < FILES; i++)
+		make(i);
+	SUCCEEDS(pipe(orders));
+	SUCCEEDS(pipe(dones));
+	pid_t child = FORK();
+	if (child == 0) {
+		unsigned char order;
+		close(orders[1]);
+		while (read(orders[0], &order, 1) == 1) {
+			change(order % 8, order / 8);
+			if (write(dones[1], &order, 1) != 1)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	for (int step = 0; step < STEPS; step++) {
+		int i = any(FILES);
+		unsigned char order = i * 8 + any(6);
+		pthread_t thread;
+		switch (any(16)) {
+		case 0:
+			EQUALS(pthread_create(&thread, NULL, change_once, (void *)(uintptr_t)order), 0);
+			pthread_join(thread, NULL);
+			break;
+		case 1:
+		case 2:
+		case 3:
+			EQUALS(write(orders[1], &order, 1), 1);
+			EQUALS(read(dones[0], &order, 1), 1);
+			break;
+		default:
+			change(order % 8, i);
+		}
+		agrees();
+	}
+	SUCCEEDS(close(orders[1]));
+	EXITS(child, 0);
+	/* Files that only this process has come and go as well. */
+	for (int step = 0; step < STEPS / 4; step++) {
+		int i = any(FILES);
+		change(any(6), i);
+		if (any(4) == 0) {
+			close(any(2) ? others[i] : files[i]);
+			agrees();
+			close(others[i]);
+			close(files[i]);
+			make(i);
+		}
+		agrees();
+	}
+}
