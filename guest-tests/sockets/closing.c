@@ -59,6 +59,36 @@ TEST(the_second_gives_it_back)
 	}
 }
 
+/* How often /proc tells of a connection from this port in this state. */
+static int shown(int port, unsigned state)
+{
+	char line[256];
+	int n = 0;
+	FILE *list = fopen("/proc/net/tcp", "r");
+	CHECK(list);
+	while (fgets(line, sizeof line, list)) {
+		unsigned local, local_port, remote, remote_port, shown_state;
+		if (sscanf(line, "%*u: %x:%x %x:%x %x", &local, &local_port, &remote, &remote_port, &shown_state) == 5)
+			n += local_port == (unsigned)port && shown_state == state;
+	}
+	fclose(list);
+	return n;
+}
+
+TEST(shown_in_proc)
+{
+	enum { FIN_WAIT2 = 5, TIME_WAIT = 6 };
+	struct pair pair = tcp_pair(AF_INET);
+	int port = port_of(pair.listener);
+	close(pair.server);
+	reads_the_end(pair.client);
+	EQUALS(shown(port, FIN_WAIT2), 1);
+	EQUALS(shown(port, TIME_WAIT), 0);
+	close(pair.client);
+	EQUALS(shown(port, FIN_WAIT2), 0);
+	EQUALS(shown(port, TIME_WAIT), 1);
+}
+
 TEST(half_closed_first)
 {
 	struct pair pair = tcp_pair(AF_INET);

@@ -11,6 +11,9 @@ use crate::netlink::NetlinkSocket;
 use crate::unix::UnixSocket;
 use crate::{Network, SocketOps};
 
+/// The unit of times in these files: a hundredth of a second.
+const NANOS_PER_TICK: u64 = 10_000_000;
+
 /// `/proc/net/tcp` (`AF_INET`) or `/proc/net/tcp6` (`AF_INET6`).
 pub fn tcp(network: &Network, family: u16) -> String {
     let mut text = String::new();
@@ -21,6 +24,21 @@ pub fn tcp(network: &Network, family: u16) -> String {
         let line = Line { number, state, sent, received, width: 4 };
         write_line(&mut text, family, &tcp.identity, &*socket, &line);
         text.push_str(" 1 0000000000000000 20 4 0 10 -1");
+        end_line(&mut text, family, false);
+    }
+    let first = text.lines().count() - 1;
+    let parted = network.tcp_ports.parted().into_iter().filter(|(_, one)| one.family == family);
+    for (number, (nanos_left, one)) in (first..).zip(parted) {
+        let (local, remote) = (hex_address(family, one.local), hex_address(family, one.remote));
+        // TIME_WAIT, or FIN_WAIT2 until the other end is closed.
+        let state = if one.is_closed { 6 } else { 5 };
+        let ticks_left = nanos_left / NANOS_PER_TICK;
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "{number:4}: {local} {remote} {state:02X} 00000000:00000000 03:{ticks_left:08X} 00000000 \
+             \x20   0        0 0 3 0000000000000000"
+        );
         end_line(&mut text, family, false);
     }
     text

@@ -8,7 +8,7 @@ use std::rc::{Rc, Weak};
 use linux_abi::{Errno, SysResult};
 use slab::Slab;
 
-use super::time_wait::{Held, HoldKey};
+use super::time_wait::{Held, HoldKey, Parted};
 
 /// The ports that the kernel chooses from (Linux: `net.ipv4.ip_local_port_range`).
 pub const EPHEMERAL: std::ops::RangeInclusive<u16> = 32768..=60999;
@@ -204,22 +204,29 @@ impl<T: ?Sized> Ports<T> {
     }
 
     /// Keeps the port for a connection that is over, for the time that Linux calls `TIME_WAIT`.
-    pub fn hold(&self, key: BindingKey) -> HoldKey {
-        let (hold, oldest) = self.held.add(key);
+    pub fn hold(&self, key: BindingKey, parted: Parted) -> HoldKey {
+        let (hold, oldest) = self.held.add(key, parted);
         if let Some(oldest) = oldest {
             self.release(oldest);
         }
         hold
     }
 
-    /// The time begins only now. Returns the new name of the hold, if it is not over.
+    /// The other end is closed as well, and the time begins only now. Returns the new name of the
+    /// hold, if it is not over.
     pub fn hold_again(&self, hold: HoldKey) -> Option<HoldKey> {
-        self.held.remove(hold).map(|key| self.hold(key))
+        let (key, parted) = self.held.remove(hold)?;
+        Some(self.hold(key, Parted { is_closed: true, ..parted }))
+    }
+
+    /// The connections for which ports are held, with how many nanoseconds they have left.
+    pub fn parted(&self) -> Vec<(u64, Parted)> {
+        self.held.list()
     }
 
     /// Gives a port back that was held.
     pub fn end_hold(&self, hold: HoldKey) {
-        if let Some(key) = self.held.remove(hold) {
+        if let Some((key, _)) = self.held.remove(hold) {
             self.release(key);
         }
     }

@@ -22,7 +22,7 @@ use linux_abi::sockets::{SOMAXCONN, sock};
 use linux_abi::{Errno, SysResult};
 
 use super::Identity;
-use super::time_wait::HoldKey;
+use super::time_wait::{HoldKey, Parted};
 use crate::byte_queue::ByteQueue;
 use crate::common::Shutdown;
 use crate::host_stream::HostStream;
@@ -227,6 +227,25 @@ impl TcpSocket {
         }
     }
 
+    /// Gives the port back, or has it held if this end closed first.
+    fn part_with_port(&self) {
+        let parted = |local, remote| Parted {
+            local,
+            remote,
+            family: self.common.domain,
+            is_closed: self.has_fin.get(),
+        };
+        let ends = self.identity.local.get().zip(self.identity.remote.get());
+        match (self.ending.get(), ends, self.identity.binding.get()) {
+            (Ending::Here, Some((local, remote)), Some(key)) => {
+                self.identity.binding.set(None);
+                let hold = self.common.network.tcp_ports.hold(key, parted(local, remote));
+                self.hold.set(Some(hold));
+            }
+            _ => self.release_port(),
+        }
+    }
+
     fn release_port(&self) {
         if let Some(key) = self.identity.binding.take() {
             self.common.network.tcp_ports.release(key);
@@ -390,13 +409,7 @@ impl SocketOps for TcpSocket {
         if was_listening {
             self.stop_listening();
         }
-        match self.identity.binding.take() {
-            Some(key) if self.ending.get() == Ending::Here => {
-                self.hold.set(Some(self.common.network.tcp_ports.hold(key)));
-            }
-            Some(key) => self.common.network.tcp_ports.release(key),
-            None => {}
-        }
+        self.part_with_port();
         if let Some(host) = self.host.take() {
             host.close(self.common.options.linger.get());
         }

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use kernel_core::timers::{self, Instant};
 
@@ -22,27 +23,48 @@ const MAX_HELD: usize = 8192;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HoldKey(u64);
 
+/// A connection that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parted {
+    /// The address of the end that closed first.
+    pub local: SocketAddr,
+    /// That of the other one.
+    pub remote: SocketAddr,
+    /// The family of the socket that it was.
+    pub family: u16,
+    /// Whether the other end is closed as well.
+    pub is_closed: bool,
+}
+
 /// The ports that are held, the oldest first.
 #[derive(Default)]
 pub(super) struct Held {
-    until: RefCell<BTreeMap<HoldKey, (Instant, BindingKey)>>,
+    until: RefCell<BTreeMap<HoldKey, (Instant, BindingKey, Parted)>>,
     next: Cell<u64>,
 }
 
 impl Held {
     /// Holds a port from now on. If there are too many then, the oldest is returned.
-    pub(super) fn add(&self, key: BindingKey) -> (HoldKey, Option<BindingKey>) {
+    pub(super) fn add(&self, key: BindingKey, parted: Parted) -> (HoldKey, Option<BindingKey>) {
         let hold = HoldKey(self.next.replace(self.next.get() + 1));
         let mut until = self.until.borrow_mut();
-        until.insert(hold, (timers::now().after(NANOS), key));
+        until.insert(hold, (timers::now().after(NANOS), key, parted));
         let is_full = until.len() > MAX_HELD;
         let oldest = if is_full { until.pop_first() } else { None };
-        (hold, oldest.map(|(_, (_, key))| key))
+        (hold, oldest.map(|(_, (_, key, _))| key))
     }
 
     /// Ends a hold.
-    pub(super) fn remove(&self, hold: HoldKey) -> Option<BindingKey> {
-        self.until.borrow_mut().remove(&hold).map(|(_, key)| key)
+    pub(super) fn remove(&self, hold: HoldKey) -> Option<(BindingKey, Parted)> {
+        self.until.borrow_mut().remove(&hold).map(|(_, key, parted)| (key, parted))
+    }
+
+    /// The connections, with how many nanoseconds they have left.
+    pub(super) fn list(&self) -> Vec<(u64, Parted)> {
+        let now = timers::now();
+        let until = self.until.borrow();
+        let left = until.values().map(|(at, _, parted)| (at.0.saturating_sub(now.0), *parted));
+        left.filter(|(left, _)| *left > 0).collect()
     }
 
     /// Takes those out whose time is over.

@@ -72,7 +72,7 @@ impl NetlinkSocket {
         if !matches!(kind, sock::RAW | sock::DGRAM) {
             return Err(Errno::ESOCKTNOSUPPORT);
         }
-        if !matches!(protocol, protocol::ROUTE | protocol::KOBJECT_UEVENT) {
+        if !matches!(protocol, protocol::ROUTE | protocol::SOCK_DIAG | protocol::KOBJECT_UEVENT) {
             return Err(Errno::EPROTONOSUPPORT);
         }
         let protocol = u16::try_from(protocol).map_err(|_| Errno::EPROTONOSUPPORT)?;
@@ -129,7 +129,12 @@ impl NetlinkSocket {
                 continue;
             }
             let wants_list = header.flags & nlm_f::DUMP != 0;
-            match route::answer(&self.common.network, header, payload, port) {
+            let answer = match i32::from(self.common.protocol) {
+                protocol::ROUTE => route::answer(&self.common.network, header, payload, port),
+                // As in a Linux without the modules that know: programs then read /proc/net.
+                _ => Err(Errno::ENOENT),
+            };
+            match answer {
                 Ok(answer) => {
                     self.push(answer);
                     if wants_list {
@@ -227,7 +232,7 @@ impl SocketOps for NetlinkSocket {
         if to != 0 || groups != 0 {
             return Err(if groups != 0 { Errno::EPERM } else { Errno::ECONNREFUSED });
         }
-        if i32::from(self.common.protocol) == protocol::ROUTE {
+        if i32::from(self.common.protocol) != protocol::KOBJECT_UEVENT {
             self.handle(&bytes, port);
         }
         Ok(len)

@@ -6,6 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 #[expect(missing_docs, reason = "the names are those of netlink(7)")]
 pub mod protocol {
     pub const ROUTE: i32 = 0;
+    pub const SOCK_DIAG: i32 = 4;
     pub const KOBJECT_UEVENT: i32 = 15;
     /// One more than the highest that Linux allows.
     pub const MAX: i32 = 32;
