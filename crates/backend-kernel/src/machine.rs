@@ -31,11 +31,6 @@ use linux_abi::{Errno, SysResult};
 use crate::engine::space::{Poke, Seat, Space};
 use crate::engine::{Engine, Place};
 
-/// What the shim maps beside the guest, at most: the channel, and some room for stacks.
-const SHIM_ADDRESS_SPACE: u64 = channel_abi::layout::CHANNEL_SIZE as u64 + (8 << 20);
-/// What of that is private and writable.
-const SHIM_DATA: u64 = 1 << 20;
-
 /// A guest thread's host thread.
 pub struct GuestMachine {
     engine: Weak<Engine>,
@@ -438,17 +433,7 @@ impl Machine for GuestMachine {
     }
 
     fn set_memory_limits(&self, address_space: u64, data: u64) {
-        use host_sys::rustix::process::{Resource, Rlimit, prlimit};
-        let Some(pid) = self.place.space.host.pid() else { return };
-        // The shim's own memory is not the guest's.
-        let beside = |limit: u64, own: u64| (limit != u64::MAX).then(|| limit.saturating_add(own));
-        for (resource, limit) in [
-            (Resource::As, beside(address_space, SHIM_ADDRESS_SPACE)),
-            (Resource::Data, beside(data, SHIM_DATA)),
-        ] {
-            // Fails only if the host's own limit is lower, which then holds.
-            let _ = prlimit(Some(pid), resource, Rlimit { current: limit, maximum: None });
-        }
+        self.limit_memory(address_space, data);
     }
 
     fn maps_text(&self) -> Vec<u8> {

@@ -8,6 +8,11 @@ use linux_abi::{Errno, SysResult};
 
 use super::GuestMachine;
 
+/// What the shim maps beside the guest, at most: the channel, and some room for stacks.
+const SHIM_ADDRESS_SPACE: u64 = channel_abi::layout::CHANNEL_SIZE as u64 + (8 << 20);
+/// What of that is private and writable.
+const SHIM_DATA: u64 = 1 << 20;
+
 impl UserMemory for GuestMachine {
     fn read_some(&self, address: u64, buffer: &mut [u8]) -> SysResult<usize> {
         if self.is_calling() {
@@ -136,4 +141,21 @@ impl GuestMachine {
 fn inside(address: u64, length: usize, piece: u64, piece_length: usize) -> Option<usize> {
     let offset = usize::try_from(address.checked_sub(piece)?).ok()?;
     (piece_length != 0 && offset.checked_add(length)? <= piece_length).then_some(offset)
+}
+
+impl GuestMachine {
+    /// Has the host enforce the limits of the guest's memory.
+    pub(super) fn limit_memory(&self, address_space: u64, data: u64) {
+        use host_sys::rustix::process::{Resource, Rlimit, prlimit};
+        let Some(pid) = self.place.space.host.pid() else { return };
+        // The shim's own memory is not the guest's.
+        let beside = |limit: u64, own: u64| (limit != u64::MAX).then(|| limit.saturating_add(own));
+        for (resource, limit) in [
+            (Resource::As, beside(address_space, SHIM_ADDRESS_SPACE)),
+            (Resource::Data, beside(data, SHIM_DATA)),
+        ] {
+            // Fails only if the host's own limit is lower, which then holds.
+            let _ = prlimit(Some(pid), resource, Rlimit { current: limit, maximum: None });
+        }
+    }
 }

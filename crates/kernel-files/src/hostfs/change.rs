@@ -3,15 +3,52 @@
 use std::os::fd::AsRawFd;
 
 use host_sys::{errno_of, rustix};
-use linux_abi::SysResult;
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
+use linux_abi::{Errno, SysResult};
 use rustix::fs::{AtFlags, Mode, Timestamps};
 
-use super::inode::HostInode;
+use super::inode::{HostInode, can_have_xattrs};
+use super::kept::Kept;
+use crate::inode::Inode;
 use crate::metadata::AttributeChange;
 
 impl HostInode {
+    /// Changes what is asked for, or what the guest believes of it.
+    pub(super) fn change_attributes(&self, change: &AttributeChange) -> SysResult<()> {
+        if self.shared.options.keeps_owners {
+            let metadata = self.metadata()?;
+            let mut kept = Kept::of(&metadata);
+            kept.uid = change.uid.unwrap_or(kept.uid);
+            kept.gid = change.gid.unwrap_or(kept.gid);
+            kept.mode = change.mode.unwrap_or(kept.mode) & mode::CHANGEABLE;
+            if kept != Kept::of(&metadata) || self.kept.get().is_none() {
+                self.keep(kept)?;
+            }
+            if change.mode.is_some() && can_have_xattrs(self.kind()) {
+                self.change_mode(kept.host_mode(self.kind()))?;
+            }
+            if change.accessed.is_some() || change.modified.is_some() {
+                self.change_times(change)?;
+            }
+            return Ok(());
+        }
+        let now = self.ownership()?;
+        // Files on the host belong to whoever started the sandbox, and stay so.
+        if change.uid.is_some_and(|uid| uid != now.uid)
+            || change.gid.is_some_and(|gid| gid != now.gid)
+        {
+            return Err(Errno::EPERM);
+        }
+        if let Some(bits) = change.mode {
+            self.change_mode(bits)?;
+        }
+        if change.accessed.is_some() || change.modified.is_some() {
+            self.change_times(change)?;
+        }
+        Ok(())
+    }
+
     /// Changes the permissions on the host.
     pub(super) fn change_mode(&self, bits: u32) -> SysResult<()> {
         // Set-id bits would act on the host, with the rights of whoever started the sandbox.

@@ -8,7 +8,6 @@ use std::rc::{Rc, Weak};
 use host_sys::{errno_of, rustix};
 use kernel_core::facts;
 use kernel_core::moment::Moment;
-use linux_abi::files::mode;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{Mode, OFlags};
 
@@ -58,7 +57,7 @@ pub struct HostInode {
     /// Its last name is gone.
     is_gone: Cell<bool>,
     /// What the guest believes of owner and mode, if the folder keeps that.
-    kept: Cell<Option<Kept>>,
+    pub(super) kept: Cell<Option<Kept>>,
     attachments: Attachments,
     this: Weak<HostInode>,
 }
@@ -354,40 +353,6 @@ impl HostInode {
         }
         self.map_ids.get()
     }
-
-    fn change_attributes(&self, change: &AttributeChange) -> SysResult<()> {
-        if self.shared.options.keeps_owners {
-            let metadata = self.metadata()?;
-            let mut kept = Kept::of(&metadata);
-            kept.uid = change.uid.unwrap_or(kept.uid);
-            kept.gid = change.gid.unwrap_or(kept.gid);
-            kept.mode = change.mode.unwrap_or(kept.mode) & mode::CHANGEABLE;
-            if kept != Kept::of(&metadata) || self.kept.get().is_none() {
-                self.keep(kept)?;
-            }
-            if change.mode.is_some() && can_have_xattrs(self.kind) {
-                self.change_mode(kept.host_mode(self.kind))?;
-            }
-            if change.accessed.is_some() || change.modified.is_some() {
-                self.change_times(change)?;
-            }
-            return Ok(());
-        }
-        let now = self.ownership()?;
-        // Files on the host belong to whoever started the sandbox, and stay so.
-        if change.uid.is_some_and(|uid| uid != now.uid)
-            || change.gid.is_some_and(|gid| gid != now.gid)
-        {
-            return Err(Errno::EPERM);
-        }
-        if let Some(bits) = change.mode {
-            self.change_mode(bits)?;
-        }
-        if change.accessed.is_some() || change.modified.is_some() {
-            self.change_times(change)?;
-        }
-        Ok(())
-    }
 }
 
 impl Drop for HostInode {
@@ -504,6 +469,6 @@ impl Inode for HostInode {
     }
 }
 
-fn can_have_xattrs(kind: FileKind) -> bool {
+pub(super) fn can_have_xattrs(kind: FileKind) -> bool {
     matches!(kind, FileKind::Regular | FileKind::Directory)
 }
