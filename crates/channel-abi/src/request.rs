@@ -90,6 +90,9 @@ pub mod action {
     /// [`HANDED_OFFSET`](crate::layout::HANDED_OFFSET), until the next request, and for as long as
     /// the names of the [`Facts`](crate::Facts) are what the first detail says.
     pub const TELL: u64 = 13;
+    /// The call has sent the caller a signal: this is also the reply to [`NEXT_SIGNAL`](super::NEXT_SIGNAL),
+    /// with the signal above bit 8.
+    pub const SIGNAL: u64 = 14;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

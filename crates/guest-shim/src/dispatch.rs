@@ -54,7 +54,7 @@ extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
             return 1;
         }
     }
-    if thread.deliverable() != 0 {
+    if thread.deliverable() != 0 || thread.brought.get() != 0 {
         thread.original.set(number);
         if let Some(call) = deliver(thread, registers, None, false) {
             watched::make_again(registers, call);
@@ -255,6 +255,10 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
                 // Another thread has closed it meanwhile: the kernel tells what there is now.
                 None => forward(thread, registers, number),
             }
+        }
+        action::SIGNAL => {
+            thread.brought.set(word >> action::INDEX_SHIFT);
+            Ok(result)
         }
         action::LATER | action::HAND | action::TELL => {
             handed::begin(thread, result, word);

@@ -209,11 +209,16 @@ pub fn deliver(
     mut ask: bool,
 ) -> InterruptedCall {
     loop {
-        if !ask && thread.deliverable() == 0 {
+        let brought = thread.brought.replace(0).cast_signed();
+        if brought == 0 && !ask && thread.deliverable() == 0 {
             break;
         }
-        ask = false;
-        let signal = watched::ask(thread, registers, NEXT_SIGNAL, &mut call);
+        let signal = if brought == 0 {
+            ask = false;
+            watched::ask(thread, registers, NEXT_SIGNAL, &mut call)
+        } else {
+            brought
+        };
         let slot = thread.slot();
         if slot.args[reply::ACTION].load(Relaxed) & 0xff == action::LEAVE {
             registers.rax = spawn::leave(thread, registers).cast_unsigned();

@@ -84,6 +84,8 @@ pub struct Tcb {
     pub vfork: Cell<Option<VforkParent>>,
     /// The number of the call that the thread is in, or all ones, as a tracer sees it.
     pub original: Cell<u64>,
+    /// The signal that came with the last reply, to be delivered now; 0 if there was none.
+    pub brought: Cell<u64>,
     /// How far a single step has come.
     pub step: Cell<Step>,
     /// The host thread is the first of its host process.
@@ -168,6 +170,7 @@ impl Tcb {
         self.later.set(0);
         self.allowance.set(0);
         self.original.set(u64::MAX);
+        self.brought.set(0);
         self.step.set(Step::Off);
         self.is_main.set(false);
     }

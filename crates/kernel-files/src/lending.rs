@@ -14,6 +14,9 @@ use host_sys::{errno_of, rustix};
 use linux_abi::SysResult;
 use rustix::fs::SeekFrom;
 
+use crate::notify;
+use crate::open_file::OpenFile;
+
 /// Descriptors that one guest process uses without asking.
 pub trait Lender {
     /// Whether this process uses the table with this id, and no other.
@@ -126,5 +129,33 @@ impl Use {
         rustix::fs::seek(host, SeekFrom::Start(self.offset.get())).map_err(errno_of)?;
         *self.host.borrow_mut() = Some(Rc::clone(host));
         Ok(())
+    }
+}
+
+impl OpenFile {
+    /// The kernel has moved `n` bytes for a call on this file.
+    pub fn count_use(&self, n: usize) {
+        self.usage().count(n);
+    }
+
+    /// Whether the file is used so much that lending it is worth it. Says so once, until it has been
+    /// used as much again.
+    pub fn is_worth_lending(&self) -> bool {
+        self.usage().is_worth_lending()
+    }
+
+    /// What to lend of this file.
+    pub fn loan(&self) -> Option<Loan> {
+        if notify::is_watched() {
+            return None;
+        }
+        if let Some(host) = self.usage().host() {
+            return Some(Loan::File(host));
+        }
+        let loan = self.ops().lend()?;
+        if let Loan::File(host) = &loan {
+            self.usage().move_to(host).ok()?;
+        }
+        Some(loan)
     }
 }

@@ -427,30 +427,9 @@ impl OpenFile {
         self.usage.set_offset(offset);
     }
 
-    /// The kernel has moved `n` bytes for a call on this file.
-    pub fn count_use(&self, n: usize) {
-        self.usage.count(n);
-    }
-
-    /// Whether the file is used so much that lending it is worth it. Says so once, until it has been
-    /// used as much again.
-    pub fn is_worth_lending(&self) -> bool {
-        self.usage.is_worth_lending()
-    }
-
-    /// What to lend of this file.
-    pub fn loan(&self) -> Option<Loan> {
-        if notify::is_watched() {
-            return None;
-        }
-        if let Some(host) = self.usage.host() {
-            return Some(Loan::File(host));
-        }
-        let loan = self.ops.lend()?;
-        if let Loan::File(host) = &loan {
-            self.usage.move_to(host).ok()?;
-        }
-        Some(loan)
+    /// How it is being used, for those who lend it.
+    pub(crate) fn usage(&self) -> &Use {
+        &self.usage
     }
 
     /// A number that no other open file of the sandbox has, for lock owners and `kcmp`.

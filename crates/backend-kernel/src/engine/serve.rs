@@ -1,6 +1,7 @@
 //! Takes requests, has them answered, replies.
 
 use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll};
 
 use channel_abi::request::{self, action, restart, verdict};
@@ -12,6 +13,7 @@ use kernel_syscalls::handler::Answer;
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
 use kernel_tasks::ptrace::CallVerdict;
+use linux_abi::signals::SigSet;
 use linux_abi::{Errno, Interrupted, Restart, SysResult, WaitResult};
 
 use super::space::{Poke, Seat, Space};
@@ -76,6 +78,9 @@ impl Engine {
                     Body::Now(handler) => {
                         let result = handler(thread, &args);
                         self.answers.note_change(number);
+                        if self.brings_signal(place, number, &result) {
+                            return self.finish_with_signal(place, seat, thread);
+                        }
                         self.keep_if_steady(seat, number, &result);
                         self.finish(place, seat, result.map_err(Interrupted::Errno));
                     }
@@ -145,6 +150,32 @@ impl Engine {
             }
             _ => self.finish(place, seat, Err(Errno::ENOSYS.into())),
         }
+    }
+
+    /// Whether a call has sent a signal to the caller itself, which the reply can bring at once. One
+    /// that stops or ends it is asked for, as all others.
+    fn brings_signal(&self, place: &Place, number: u32, result: &SysResult<u64>) -> bool {
+        // kill, tkill, tgkill
+        if !matches!(number, 62 | 200 | 234) || *result != Ok(0) || self.tracer.is_some() {
+            return false;
+        }
+        let slot = place.space.channel.slot(place.index);
+        let due = slot.pending.load(SeqCst) & !slot.signal_mask.load(SeqCst);
+        let defaults = slot.plain_actions.load(SeqCst) | SigSet::UNBLOCKABLE.0;
+        due != 0 && due & defaults == 0 && slot.watch.load(SeqCst) == 0
+    }
+
+    /// Sends the reply to a call that gave 0 together with the next signal.
+    fn finish_with_signal(&self, place: &Place, seat: &Rc<Seat>, thread: &Rc<Thread>) {
+        let (data, reply_seat, thread) = (place.clone(), Rc::clone(seat), Rc::clone(thread));
+        let answer: Answer = Box::pin(async move {
+            let signal = signals::next(&data, thread, None).await;
+            let mut reply = reply_seat.reply.get();
+            reply.action = action::SIGNAL | signal << action::INDEX_SHIFT;
+            reply_seat.reply.set(reply);
+            Ok(0)
+        });
+        self.run(place, seat, answer);
     }
 
     /// Has the shim keep the answer of this call, if it would be the same again.
