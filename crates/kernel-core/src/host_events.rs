@@ -122,9 +122,18 @@ impl Watch {
 
     /// Has the queue woken once, as soon as the descriptor can be read or written, or is so now.
     pub fn wake_once(&self) {
+        self.change(ONCE);
+    }
+
+    /// Takes [`wake_once`](Self::wake_once) back.
+    pub fn do_not_wake(&self) {
+        self.change(epoll::EventFlags::ONESHOT);
+    }
+
+    fn change(&self, events: epoll::EventFlags) {
         let data = epoll::EventData::new_u64(self.data());
         // What was added can be changed: that needs nothing of the host.
-        let _ = epoll::modify(&self.set.inner.epoll, &self.host, data, ONCE);
+        let _ = epoll::modify(&self.set.inner.epoll, &self.host, data, events);
     }
 }
 

@@ -189,7 +189,10 @@ impl Pipe {
                 };
                 (result, was_full && !ring.is_full())
             }
-            Store::Host(host) => (host.read(sink), true),
+            Store::Host(host) => {
+                let result = host.read(sink);
+                (result, result != Err(Errno::EAGAIN))
+            }
         };
         if has_room_again {
             self.wake_writers(PollEvents::WRITABLE);

@@ -205,7 +205,9 @@ impl FileOps for PipeEnd {
     }
 
     fn queue(&self) -> Option<WaitQueue> {
-        if let Store::Host(host) = &*self.pipe.store.borrow() {
+        if let Store::Host(host) = &*self.pipe.store.borrow()
+            && host.poll(self.reads).is_empty()
+        {
             host.wake_once(self.reads);
         }
         Some(match (self.reads, self.writes) {

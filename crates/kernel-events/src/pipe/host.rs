@@ -23,12 +23,27 @@ const PIECE: usize = 64 << 10;
 struct Side {
     /// Dropped before the descriptor, as it must be.
     watch: Watch,
+    /// Those who wait are to be woken by the host.
+    is_awaited: Cell<bool>,
     file: OwnedFd,
 }
 
 impl Side {
     fn new(file: OwnedFd, events: &HostEvents, queue: &WaitQueue) -> SysResult<Self> {
-        Ok(Self { watch: events.watch_on_demand(file.as_fd(), queue.clone())?, file })
+        let watch = events.watch_on_demand(file.as_fd(), queue.clone())?;
+        Ok(Self { watch, is_awaited: Cell::new(false), file })
+    }
+
+    fn wake_once(&self) {
+        self.is_awaited.set(true);
+        self.watch.wake_once();
+    }
+
+    /// Those who wait are about to be woken by the kernel, which is enough.
+    fn do_not_wake(&self) {
+        if self.is_awaited.replace(false) {
+            self.watch.do_not_wake();
+        }
     }
 
     /// Another open file of the same side, which waits as pipes do.
@@ -122,15 +137,24 @@ impl HostPipe {
         self.writer = None;
     }
 
-    /// Reads as much as `sink` wants; 0 is the end, `EAGAIN` if there is nothing.
+    /// Reads as much as `sink` wants; 0 is the end, `EAGAIN` if there is nothing: then the host wakes
+    /// those who wait. The caller wakes writers.
     pub fn read(&self, sink: &mut dyn Sink) -> SysResult<usize> {
-        if self.had_packets.get() {
-            return sink.put_from_host(self.reader.file.as_fd(), None, PIECE);
+        let result = if self.had_packets.get() {
+            sink.put_from_host(self.reader.file.as_fd(), None, PIECE)
+        } else {
+            read_all(&self.reader.file, sink)
+        };
+        match (&result, &self.writer) {
+            (Err(Errno::EAGAIN), _) => self.reader.wake_once(),
+            (Ok(_), Some(writer)) => writer.do_not_wake(),
+            _ => {}
         }
-        read_all(&self.reader.file, sink)
+        result
     }
 
-    /// Writes as much of `source` as there is room for; `EAGAIN` if there is no room.
+    /// Writes as much of `source` as there is room for; `EAGAIN` if there is no room: then the host
+    /// wakes those who wait. The caller wakes readers.
     pub fn write(&self, source: &mut dyn Source, in_packets: bool) -> SysResult<usize> {
         let writer = self.writer.as_ref().ok_or(Errno::EPIPE)?;
         if in_packets != self.in_packets.get() {
@@ -140,7 +164,13 @@ impl HostPipe {
             self.in_packets.set(in_packets);
             self.had_packets.set(true);
         }
-        source.take_to_host(writer.file.as_fd(), None, PIECE)
+        let result = source.take_to_host(writer.file.as_fd(), None, PIECE);
+        match result {
+            Err(Errno::EAGAIN) => writer.wake_once(),
+            Ok(_) => self.reader.do_not_wake(),
+            Err(_) => {}
+        }
+        result
     }
 
     /// Hands what is in the pipe to `sink` and keeps it.
@@ -149,7 +179,11 @@ impl HostPipe {
         let (copy, writer) = new_pipe(self.size())?;
         match rustix::pipe::tee(&self.reader.file, &writer, wanted, SpliceFlags::NONBLOCK) {
             // The caller tells an empty pipe from one that is at its end.
-            Ok(0) | Err(rustix::io::Errno::AGAIN) => Ok(0),
+            Ok(0) => Ok(0),
+            Err(rustix::io::Errno::AGAIN) => {
+                self.reader.wake_once();
+                Ok(0)
+            }
             Ok(_) => read_all(&copy, sink),
             Err(errno) => Err(errno_of(errno)),
         }
@@ -168,7 +202,7 @@ impl HostPipe {
     pub fn wake_once(&self, reads: bool) {
         let side = if reads { Some(&self.reader) } else { self.writer.as_ref() };
         if let Some(side) = side {
-            side.watch.wake_once();
+            side.wake_once();
         }
     }
 }
