@@ -259,3 +259,22 @@ TEST(masks_belong_to_threads)
 	SUCCEEDS(sigprocmask(SIG_BLOCK, NULL, &now));
 	CHECK(!sigismember(&now, SIGUSR1));
 }
+
+TEST(child_has_the_mask_of_the_fork)
+{
+	/* Whatever the parent does to its own right after it. */
+	sigset_t all, none;
+	sigfillset(&all);
+	sigemptyset(&none);
+	for (int i = 0; i < 100; i++) {
+		pid_t child = FORK();
+		if (child == 0) {
+			sigset_t own;
+			sigprocmask(SIG_BLOCK, NULL, &own);
+			_exit(sigismember(&own, SIGTERM));
+		}
+		SUCCEEDS(sigprocmask(SIG_SETMASK, &all, NULL));
+		EXITS(child, 0);
+		SUCCEEDS(sigprocmask(SIG_SETMASK, &none, NULL));
+	}
+}

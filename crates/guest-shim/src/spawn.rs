@@ -93,6 +93,8 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
     // Held over the fork, so that no other thread is half-way through a message in the child.
     inbox::LOCK.lock();
     let [channel, socket] = inbox::fork_descriptors(message);
+    // Before the fork: the slot is the parent's, who may change its mask while the child begins.
+    let mask = thread.slot().signal_mask.load(Relaxed);
     let host = host::call6(nr::CLONE, HOST_FORK, 0, 0, 0, 0, 0);
     if host != 0 {
         host::close(channel);
@@ -100,7 +102,6 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
         inbox::LOCK.unlock();
         return if host < 0 { Err(host) } else { Ok(pid) };
     }
-    let mask = thread.slot().signal_mask.load(Relaxed);
     adopt_channel(channel, socket);
     inbox::LOCK.unlock();
     // A thread other than the first may have forked: it keeps its area and its slot number, in the
