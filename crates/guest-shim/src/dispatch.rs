@@ -22,14 +22,19 @@ use crate::{
 #[expect(unsafe_code, reason = "called by name from the assembly")]
 extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
     let thread = tcb();
-    let mut number = registers.rax;
-    if thread.slot().watch.load(Relaxed) != 0 {
-        return watched::dispatch(thread, registers);
-    }
-    if let Some(id) = own_id(number) {
+    let is_watched = thread.slot().watch.load(Relaxed) != 0;
+    if !is_watched && let Some(id) = own_id(registers.rax) {
         registers.rax = u64::from(thread.slot().ids[id].load(Relaxed));
         return 0;
     }
+    if is_watched { watched::dispatch(thread, registers) } else { dispatch(thread, registers) }
+}
+
+/// Runs a call that is more than a number to be told. Apart, so that those who ask for a number do
+/// not pay for the room that this needs.
+#[inline(never)]
+fn dispatch(thread: &Tcb, registers: &mut Registers) -> u32 {
+    let mut number = registers.rax;
     if number == nr::RT_SIGRETURN {
         return sigreturn(thread, registers);
     }
