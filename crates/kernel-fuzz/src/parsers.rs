@@ -22,8 +22,9 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "elf", parse: elf::program },
+    Target { name: "interpreter", parse: elf::interpreter },
     Target { name: "script", parse: elf::script },
     Target { name: "tar", parse: tar::archive },
     Target { name: "zip", parse: skill::archive },

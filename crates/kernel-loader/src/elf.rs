@@ -21,7 +21,7 @@ const MAX_HEADERS: usize = 64 << 10;
 const MAX_INTERPRETER: usize = 4096;
 const PAGE: u64 = 4096;
 /// Where user memory ends.
-const USER_END: u64 = 1 << 47;
+pub const USER_END: u64 = 1 << 47;
 
 /// One `PT_LOAD` header.
 struct Load {

@@ -34,7 +34,7 @@ impl<'a> Functions<'a> {
         address: u64,
         place: &'a dyn Fn(u64) -> Option<usize>,
     ) -> Option<Self> {
-        let at = place(address)?;
+        let at = place(address).filter(|at| *at < file.len())?;
         if word(file, at)? != HEAD {
             return None;
         }
@@ -60,7 +60,7 @@ impl<'a> Functions<'a> {
         let entry = relative(self.file, self.list + index * PAIR + 4, self.address)?;
         // Length, a distance to the common part, the start relative to here, the function's length.
         let begin = entry.checked_add(8)?;
-        let at = (self.place)(begin)?;
+        let at = (self.place)(begin).filter(|at| *at < self.file.len())?;
         if relative(self.file, at, begin)? != start {
             return None; // written in another way
         }

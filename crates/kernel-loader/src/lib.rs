@@ -10,7 +10,7 @@ mod code;
 mod elf;
 mod functions;
 mod image;
-mod prepared;
+pub mod prepared;
 mod sites;
 mod stack;
 

@@ -11,13 +11,13 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
-use kernel_files::MappedFile;
-use kernel_files::open_file::allocate_map_ids;
+use kernel_files::open_file::{MapRequest, allocate_map_ids};
+use kernel_files::{MappedFile, OpenFile};
 use linux_abi::SysResult;
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::Segment;
-use crate::elf::Program;
+use crate::elf::{Program, USER_END};
 use crate::functions::Functions;
 use crate::sites::{self, MOV_LENGTH, Site};
 
@@ -99,8 +99,11 @@ impl PreparedInterpreters {
         if segment.length != copy.length {
             return None;
         }
-        segment.file = Some((copy.file.clone(), copy.offset));
         let trampolines = base.wrapping_add(copy.trampolines);
+        if trampolines.checked_add(AREA).is_none_or(|end| end >= USER_END) {
+            return None;
+        }
+        segment.file = Some((copy.file.clone(), copy.offset));
         segments.push(Segment {
             address: trampolines,
             length: AREA,
@@ -160,6 +163,15 @@ fn is_settled(host: &OwnedFd, signature: Signature) -> bool {
     let in_memory = rustix::fs::fstatfs(host).map_or(true, |it| it.f_type == TMPFS);
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
     !in_memory && now - signature.3 >= SETTLED_SECONDS
+}
+
+/// Makes a copy of any file's code, and forgets it: for those who try what files can do here. Returns
+/// whether there was something to replace.
+pub fn rehearse(file: &Rc<OpenFile>) -> SysResult<bool> {
+    let program = Program::read(file)?;
+    let request = MapRequest { shared: false, writable: false, offset: 0, length: PAGE };
+    let host = file.ops().map(file, request)?.host;
+    Ok(make(&host, &program, true)?.is_some())
 }
 
 /// Makes the copy. `None` if there is nothing to replace, or the file is not what linkers make.

@@ -38,7 +38,8 @@ pub fn find(text: &[u8], address: u64, functions: &Functions<'_>) -> Vec<Site> {
     while let Some(next) = text.get(at..).and_then(next_candidate) {
         let candidate = at + next;
         // Past the function, or past the candidate if it is in none.
-        at = walk_around(text, address, candidate, functions, &mut sites).unwrap_or(candidate + 2);
+        let walked = walk_around(text, address, at..candidate, functions, &mut sites);
+        at = walked.unwrap_or(candidate + 2);
     }
     sites
 }
@@ -58,16 +59,21 @@ fn next_candidate(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Walks over the function around a candidate. Returns where it ends.
+/// Walks over the function around the end of `gap`, which nobody has walked over yet. Returns where
+/// it ends.
 fn walk_around(
     text: &[u8],
     address: u64,
-    candidate: usize,
+    gap: std::ops::Range<usize>,
     functions: &Functions<'_>,
     sites: &mut Vec<Site>,
 ) -> Option<usize> {
+    let candidate = gap.end;
     let (start, end) = functions.around(address + candidate as u64)?;
     let start = usize::try_from(start.checked_sub(address)?).ok()?;
+    if start < gap.start {
+        return None; // functions do not overlap, and none is walked twice
+    }
     let end = usize::try_from(end.checked_sub(address)?).ok()?;
     let known = sites.len();
     let whole = text.get(..end)?;
@@ -178,13 +184,13 @@ mod tests {
         let file = table_of_one_function(8);
         let place = |address: u64| usize::try_from(address).ok();
         let functions = Functions::new(&file, 0x100, &place).unwrap();
-        walk_around(&text, 0x1000, 1, &functions, &mut sites);
+        walk_around(&text, 0x1000, 0..1, &functions, &mut sites);
         assert_eq!(sites, [Site::Question { address: 0x1005 }]);
         // The walk must end where the function does.
         sites.clear();
         let file = table_of_one_function(6);
         let functions = Functions::new(&file, 0x100, &place).unwrap();
-        walk_around(&text, 0x1000, 1, &functions, &mut sites);
+        walk_around(&text, 0x1000, 0..1, &functions, &mut sites);
         assert_eq!(sites, []);
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_files::OpenFile;
 use kernel_loader::LoadRequest;
 use kernel_tasks::exec::parse_script;
 use linux_abi::Fd;
@@ -20,14 +21,28 @@ pub fn program(bytes: &[u8]) {
     });
 }
 
-fn load(scratch: &mut Scratch, bytes: &[u8]) -> Option<()> {
+/// Copies the code of an interpreter, with what is replaced in it.
+pub fn interpreter(bytes: &[u8]) {
+    let bytes = bytes.get(..MAX_INPUT).unwrap_or(bytes);
+    scratch::with(|scratch| {
+        if let Some(file) = file_of(scratch, bytes) {
+            let _ = kernel_loader::prepared::rehearse(&file);
+        }
+        scratch.close_all();
+    });
+}
+
+fn file_of(scratch: &mut Scratch, bytes: &[u8]) -> Option<Rc<OpenFile>> {
     let name = scratch.put(0, b"input\0");
     let fd = scratch.call("memfd_create", &[name, 0]).cast_unsigned();
     let length = bytes.len() as u64;
     let address = scratch.put(4096, bytes);
     scratch.call("write", &[fd, address, length]);
-    let thread = scratch.thread()?;
-    let file = thread.file(Fd(i32::try_from(fd).ok()?)).ok()?;
+    scratch.thread()?.file(Fd(i32::try_from(fd).ok()?)).ok()
+}
+
+fn load(scratch: &mut Scratch, bytes: &[u8]) -> Option<()> {
+    let file = file_of(scratch, bytes)?;
     let (argv, envp) = (vec![b"program".to_vec()], vec![b"A=b".to_vec()]);
     let open = |_: &[u8]| Ok(Rc::clone(&file));
     let loaded = kernel_loader::load(&LoadRequest {
@@ -57,5 +72,25 @@ fn load(scratch: &mut Scratch, bytes: &[u8]) -> Option<()> {
 pub fn script(bytes: &[u8]) {
     if let Ok(Some(script)) = parse_script(bytes) {
         assert!(!script.interpreter.contains(&b'\n'), "a line is one line");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mutations of a file with nothing to replace would not try much.
+    #[test]
+    fn the_corpus_has_an_interpreter_with_something_to_replace() {
+        let corpus = crate::corpus::corpus("interpreter").unwrap();
+        let is_prepared = |bytes: &[u8]| {
+            scratch::with(|scratch| {
+                let file = file_of(scratch, bytes).unwrap();
+                let is_prepared = kernel_loader::prepared::rehearse(&file) == Ok(true);
+                scratch.close_all();
+                is_prepared
+            })
+        };
+        assert!(corpus.iter().any(|bytes| is_prepared(bytes).unwrap()));
     }
 }
