@@ -104,6 +104,16 @@ def memory():
     LIBC.shmdt(ctypes.c_void_p(LIBC.shmat(segment, None, 0)))
 
 
+def pipes():
+    reader, writer = os.pipe()
+    other = os.pipe()
+    for _ in range(200):  # a busy pipe is the host's
+        os.write(writer, b"x")
+        os.read(reader, 1)
+    os.write(writer, b"kept")
+    LIBC.tee(reader, other[1], 4, 0)
+
+
 def processes():
     signal.signal(signal.SIGUSR1, lambda *_: None)
     resource.setrlimit(resource.RLIMIT_AS, (1 << 46, resource.RLIM_INFINITY))
@@ -174,6 +184,7 @@ if __name__ == "__main__":
         for folder in ("/mounted", "/tmp"):
             files(folder)
         memory()
+        pipes()
         processes()
         streams()
         sys.stdin.read()

@@ -29,9 +29,9 @@ def interrupt(number, frame):
 
 
 signal.signal(signal.SIGALRM, interrupt)
-signal.setitimer(signal.ITIMER_REAL, 0.05)
 reader, writer = os.pipe()
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
     os.read(reader, 1)
 except Interrupted:
     print("read was interrupted")
