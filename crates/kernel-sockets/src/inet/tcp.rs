@@ -4,6 +4,7 @@
 //! of the bytes that it will receive. A connection that leaves is a socket of the host.
 
 mod connect;
+mod cork;
 mod options;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
 use kernel_core::landlock::net as landlock;
+use kernel_core::timers::TimerKey;
 use kernel_core::wait::PollEvents;
 use kernel_files::Ioctl;
 use linux_abi::sockets::inet::ipproto;
@@ -73,6 +75,11 @@ pub struct TcpSocket {
     pub identity: Identity,
     state: Cell<State>,
     inbox: RefCell<ByteQueue>,
+    /// How many bytes at the end of the inbox have not come yet, and when they come at last.
+    held: Cell<usize>,
+    held_until: Cell<Option<TimerKey>>,
+    /// Holds bytes back for whole segments (`TCP_CORK`).
+    is_corked: Cell<bool>,
     /// Cleared on release, so that two ends do not keep each other.
     peer: RefCell<Option<Rc<Self>>>,
     /// The connection leaves the sandbox, or came from outside.
@@ -102,6 +109,9 @@ impl TcpSocket {
             identity: Identity::default(),
             state: Cell::new(State::Closed),
             inbox: RefCell::default(),
+            held: Cell::new(0),
+            held_until: Cell::new(None),
+            is_corked: Cell::new(false),
             peer: RefCell::default(),
             host: RefCell::default(),
             backlog: RefCell::default(),
@@ -123,7 +133,7 @@ impl TcpSocket {
     pub fn shown_state(&self) -> (u8, usize, usize) {
         let received = match self.state.get() {
             State::Listening => self.backlog.borrow().ready.len(),
-            _ => self.inbox.borrow().len(),
+            _ => self.n_arrived(),
         };
         let sent = self.peer.borrow().as_ref().map_or(0, |peer| peer.inbox.borrow().len());
         (self.state_number(), sent, received)
@@ -146,6 +156,7 @@ impl TcpSocket {
         if let Some(hold) = self.hold.take() {
             self.hold.set(self.common.network.tcp_ports.hold_again(hold));
         }
+        self.let_arrive();
         self.has_fin.set(true);
         self.end_by(Ending::There);
         self.common.add_shutdown(Shutdown::RECEIVE);
@@ -413,6 +424,7 @@ impl SocketOps for TcpSocket {
         if let Some(host) = self.host.take() {
             host.close(self.common.options.linger.get());
         }
+        self.let_arrive();
         self.inbox.borrow_mut().clear();
         self.common.queue.wake(PollEvents::HUP);
     }

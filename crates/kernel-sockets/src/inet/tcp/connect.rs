@@ -139,6 +139,7 @@ impl TcpSocket {
             peer.reset();
         }
         self.host.take();
+        self.let_arrive();
         self.inbox.borrow_mut().clear();
         self.state.set(State::Closed);
         self.is_connecting.set(false);

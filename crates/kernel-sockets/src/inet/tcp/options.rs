@@ -121,6 +121,21 @@ pub(super) fn set(
             1..LEAST_SEGMENT => Err(Errno::EINVAL),
             _ => socket.identity.options.set(caller, level, name, value),
         },
+        (sol::TCP, tcp::CORK) => {
+            socket.identity.options.set(caller, level, name, value)?;
+            socket.is_corked.set(socket.identity.options.is_on(level, name));
+            if !socket.is_corked.get() {
+                socket.send_held();
+            }
+            Ok(())
+        }
+        (sol::TCP, tcp::NODELAY) => {
+            socket.identity.options.set(caller, level, name, value)?;
+            if socket.identity.options.is_on(level, name) {
+                socket.send_held();
+            }
+            Ok(())
+        }
         (sol::TCP, tcp::WINDOW_CLAMP) => {
             let window = match options::int_value(value)? {
                 0 if socket.state.get() != State::Closed => return Err(Errno::EINVAL),
@@ -145,7 +160,7 @@ pub(super) fn ioctl(socket: &TcpSocket, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         }
         sioc::SIOCINQ => match &*socket.host.borrow() {
             Some(host) => host.n_readable(),
-            None => socket.inbox.borrow().len(),
+            None => socket.n_arrived(),
         },
         sioc::SIOCOUTQ | sioc::SIOCOUTQNSD => socket.shown_state().1,
         sioc::SIOCATMARK => usize::from(matches!(socket.urgent.get(), Some((0, _)))),

@@ -45,7 +45,7 @@ impl TcpSocket {
 
     /// Whether as much has come as `SO_RCVLOWAT` asks for.
     pub(super) fn has_enough(&self) -> bool {
-        let len = self.inbox.borrow().len();
+        let len = self.n_arrived();
         let wanted = self.common.options.receive_low_water.get().min(DEFAULT_HALF);
         len > 0 && len >= wanted
     }
@@ -73,12 +73,21 @@ impl TcpSocket {
             peer.reset();
             return Ok(n);
         }
-        let n = if message.flags.contains(MessageFlags::OOB) {
+        let is_urgent = message.flags.contains(MessageFlags::OOB);
+        let n = if is_urgent {
             self.send_urgent(&peer, message.source)?
         } else {
             self.push(&peer, message.source)?
         };
-        peer.common.queue.wake(PollEvents::READABLE);
+        let wants_more = self.is_corked.get() || message.flags.contains(MessageFlags::MORE);
+        if wants_more && !is_urgent {
+            peer.hold(n);
+        } else {
+            peer.let_arrive();
+        }
+        if peer.n_arrived() > 0 {
+            peer.common.queue.wake(PollEvents::READABLE);
+        }
         Ok(n)
     }
 
@@ -139,7 +148,7 @@ impl TcpSocket {
         if wanted.flags.contains(MessageFlags::ERRQUEUE) {
             return Err(Errno::EAGAIN);
         }
-        let before = self.inbox.borrow().len();
+        let before = self.n_arrived();
         if before == 0 {
             return self.at_end();
         }
@@ -153,8 +162,8 @@ impl TcpSocket {
     fn take(&self, wanted: &mut Incoming<'_>, before: usize) -> SysResult<usize> {
         // Reading stops before an urgent byte, so that its place in the stream can be seen.
         let max = match self.urgent.get() {
-            Some((mark, _)) if mark > 0 => mark,
-            _ => usize::MAX,
+            Some((mark, _)) if mark > 0 => mark.min(before),
+            _ => before,
         };
         if wanted.flags.contains(MessageFlags::PEEK | MessageFlags::TRUNC) {
             return Ok(before.min(max).min(wanted.sink.remaining()));
@@ -176,9 +185,10 @@ impl TcpSocket {
         if offset.get() >= 0 {
             offset.set(offset.get().saturating_sub(i32::try_from(n).unwrap_or(0)).max(0));
         }
+        let (now, later) = (before + self.held.get(), before + self.held.get() - n);
         if let Some(peer) = &*self.peer.borrow()
-            && !peer.is_writable_with(self, before)
-            && peer.is_writable_with(self, before - n)
+            && !peer.is_writable_with(self, now)
+            && peer.is_writable_with(self, later)
         {
             peer.common.queue.wake(PollEvents::WRITABLE);
         }
@@ -188,7 +198,7 @@ impl TcpSocket {
     fn peek(&self, sink: &mut dyn Sink, max: usize) -> SysResult<usize> {
         let offset = &self.common.options.peek_offset;
         let skip = usize::try_from(offset.get()).unwrap_or(0);
-        let n = self.inbox.borrow().peek(skip, sink, max)?;
+        let n = self.inbox.borrow().peek(skip, sink, max.saturating_sub(skip))?;
         if offset.get() >= 0 {
             offset.set(offset.get().saturating_add(i32::try_from(n).unwrap_or(0)));
         }
