@@ -123,6 +123,25 @@ TEST(what_was_there_comes_first)
 		}
 }
 
+TEST(busy_after_the_other_side_is_gone)
+{
+	char byte;
+	SUCCEEDS(pipe(ends));
+	EQUALS(write(ends[1], data, 500), 500);
+	SUCCEEDS(close(ends[1]));
+	for (int i = 0; i < 500; i++)
+		EQUALS(read(ends[0], &byte, 1), 1);
+	EQUALS(read(ends[0], &byte, 1), 0);
+	EQUALS(read(ends[0], &byte, 1), 0);
+	signal(SIGPIPE, SIG_IGN);
+	SUCCEEDS(pipe(ends));
+	for (int i = 0; i < 30; i++)
+		EQUALS(write(ends[1], data, 100), 100);
+	SUCCEEDS(close(ends[0]));
+	for (int i = 0; i < 1000; i++)
+		FAILS(write(ends[1], data, 100), EPIPE);
+}
+
 TEST(a_signal_interrupts)
 {
 	char byte;

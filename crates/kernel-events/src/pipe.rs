@@ -250,7 +250,10 @@ impl Pipe {
         ring.peek(&mut content)?;
         let size = ring.n_pages() * PAGE_SIZE;
         let queues = [&self.readable, &self.writable];
-        let host = HostPipe::new(size, &content.bytes, events, queues)?;
+        let mut host = HostPipe::new(size, &content.bytes, events, queues)?;
+        if self.has_no_writers() {
+            host.close_writer();
+        }
         // For those who wait already.
         host.wake_once(true);
         host.wake_once(false);

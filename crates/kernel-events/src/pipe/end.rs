@@ -93,6 +93,9 @@ impl PipeEnd {
         if pipe.is_kept.get() || is_named || file.flags().intersects(NEVER_LENT) {
             return None;
         }
+        if pipe.n_readers.get() == 0 {
+            return None; // the kernel tells that nobody reads
+        }
         let worth = pipe.worth.get() + 1;
         if worth < WORTH {
             pipe.worth.set(worth);
