@@ -136,8 +136,9 @@ pub fn accept(message: u64, file: i32) {
         return host::close(file);
     }
     host::close(loan.file.swap(-1, SeqCst));
-    if lent.load(SeqCst) != word {
-        return host::close(file); // the guest has closed it meanwhile
+    if file < 0 || lent.load(SeqCst) != word {
+        // The host had no number left for it, or the guest has closed its own meanwhile.
+        return host::close(file);
     }
     loan.file.store(file, SeqCst);
     loan.word.store(word, SeqCst);

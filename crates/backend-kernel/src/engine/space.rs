@@ -231,6 +231,11 @@ impl Space {
     /// Makes a slot ready for a thread.
     pub fn prepare_slot(&self, index: usize) {
         self.channel.reset_slot(index);
+        self.introduce_slot(index);
+    }
+
+    /// Tells a slot which one it is. All else in it may be what its thread has said already.
+    pub fn introduce_slot(&self, index: usize) {
         let slot = self.channel.slot(index);
         slot.space.store(u32::try_from(self.number).unwrap_or(0), SeqCst);
         slot.index.store(u32::try_from(index).unwrap_or(0), SeqCst);

@@ -80,7 +80,8 @@ impl Engine {
         let zygote = zygote.as_ref().ok_or(Errno::ESRCH)?;
         let host = zygote.spawn(&channel).map_err(errno_of)?;
         let space = self.keep(number, Space::new(number, channel, host));
-        space.prepare_slot(0);
+        // Not as new: it is, and the process may be there already and have said who it is.
+        space.introduce_slot(0);
         Ok(space)
     }
 
