@@ -150,6 +150,7 @@ TEST(network_tables)
 	CHECK(strstr(text_of("/proc/net/dev"), "lo:"));
 	CHECK(strstr(text_of("/proc/net/tcp"), "local_address"));
 	CHECK(strstr(text_of("/proc/net/udp"), "local_address"));
+	CHECK(strstr(text_of("/proc/net/snmp"), "Tcp: RtoAlgorithm RtoMin"));
 	CHECK(strstr(text_of("/proc/net/unix"), "RefCount"));
 	CHECK(strlen(text_of("/proc/net/route")) > 0);
 }

@@ -13,6 +13,7 @@ pub mod blocked;
 pub mod byte_queue;
 pub mod caller;
 pub mod common;
+pub mod counts;
 pub mod create;
 pub mod egress;
 mod host_stream;

@@ -14,6 +14,7 @@ use slab::Slab;
 
 use crate::SocketOps;
 use crate::blocked::{Blocked, BlockedList};
+use crate::counts::Counts;
 use crate::egress::Egress;
 use crate::host_stream::HostStream;
 use crate::inet::interfaces::{self, Interface, Interfaces};
@@ -41,6 +42,8 @@ pub struct Network {
     pub udp_ports: Ports<UdpSocket>,
     /// Who is bound to which UDP-Lite port.
     pub udplite_ports: Ports<UdpSocket>,
+    /// What has happened.
+    pub counts: Counts,
     /// Which netlink ports are taken.
     pub netlink_ports: NetlinkPorts,
     pub(crate) identify: Identify,
@@ -67,6 +70,7 @@ impl Network {
             tcp_ports: Ports::default(),
             udp_ports: Ports::default(),
             udplite_ports: Ports::default(),
+            counts: Counts::default(),
             netlink_ports: NetlinkPorts::default(),
             timers,
             identify,

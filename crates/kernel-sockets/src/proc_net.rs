@@ -9,7 +9,7 @@ use crate::inet::interfaces::{GATEWAY, Interface};
 use crate::inet::{Identity, TcpSocket, UdpSocket, address};
 use crate::netlink::NetlinkSocket;
 use crate::unix::UnixSocket;
-use crate::{Network, SocketOps};
+use crate::{Network, SocketOps, counts};
 
 /// The unit of times in these files: a hundredth of a second.
 const NANOS_PER_TICK: u64 = 10_000_000;
@@ -268,6 +268,7 @@ pub fn file(network: &Network, name: &str) -> Option<String> {
         "dev" => dev(network),
         "if_inet6" => if_inet6(network),
         "route" => route(network),
+        "snmp" => counts::snmp(network),
         "sockstat" => sockstat(network),
         "sockstat6" => sockstat6(network),
         _ => return None,
@@ -280,6 +281,7 @@ pub const FILES: &[&str] = &[
     "if_inet6",
     "netlink",
     "route",
+    "snmp",
     "sockstat",
     "sockstat6",
     "tcp",

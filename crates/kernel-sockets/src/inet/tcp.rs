@@ -188,6 +188,7 @@ impl TcpSocket {
         if self.state.get() != State::Established {
             return;
         }
+        self.common.network.counts.resets.add();
         let errno = if self.has_fin.get() { Errno::EPIPE } else { Errno::ECONNRESET };
         self.fail(errno);
     }

@@ -155,6 +155,7 @@ impl TcpSocket {
 
     /// The connection could not be made.
     pub(super) fn refuse(&self) {
+        self.common.network.counts.failed_opens.add();
         self.fail(Errno::ECONNREFUSED);
     }
 
@@ -214,6 +215,7 @@ impl TcpSocket {
     }
 
     fn become_established(&self) {
+        self.common.network.counts.active_opens.add();
         self.state.set(State::Established);
         self.common.reset_shutdown();
         options::grow_buffers(&self.common);
@@ -234,6 +236,7 @@ impl TcpSocket {
             self.identity.binding.get(),
         );
         other.identity.binding.set(Some(key));
+        self.common.network.counts.passive_opens.add();
         other.state.set(State::Established);
         options::grow_buffers(&other.common);
         other

@@ -79,6 +79,7 @@ impl TcpSocket {
         } else {
             self.push(&peer, message.source)?
         };
+        self.common.network.counts.segments.add();
         let wants_more = self.is_corked.get() || message.flags.contains(MessageFlags::MORE);
         if wants_more && !is_urgent {
             peer.hold(n);

@@ -13,6 +13,7 @@ use super::marks::Marks;
 use super::{Datagram, Failure, MAX_DATAGRAM, MAX_ERRORS, OVERHEAD, UdpSocket};
 use crate::Outgoing;
 use crate::common::Shutdown;
+use crate::counts::Datagrams;
 use crate::inet::interfaces;
 use crate::options::Switches;
 
@@ -82,7 +83,13 @@ impl UdpSocket {
         } else {
             self.send_outside(remote, data)?;
         }
+        self.counts().sent.add();
         Ok(len)
+    }
+
+    fn counts(&self) -> &Datagrams {
+        let counts = &self.common.network.counts;
+        if self.is_lite() { &counts.udplite } else { &counts.udp }
     }
 
     fn send_inside(&self, remote: SocketAddr, data: Vec<u8>, marks: Marks) {
@@ -106,7 +113,10 @@ impl UdpSocket {
                     marks,
                 });
             }
-            None => self.note_failure(remote, data),
+            None => {
+                self.counts().unclaimed.add();
+                self.note_failure(remote, data);
+            }
         }
     }
 
@@ -149,12 +159,11 @@ impl UdpSocket {
         {
             let mut inbox = self.inbox.borrow_mut();
             let charge = datagram.data.len() + OVERHEAD;
-            if inbox.n_charged + charge > self.common.options.receive_buffer.get() {
-                return;
+            let is_full = inbox.n_charged + charge > self.common.options.receive_buffer.get();
+            if is_full || inbox.datagrams.try_reserve(1).is_err() {
+                return self.counts().dropped.add();
             }
-            if inbox.datagrams.try_reserve(1).is_err() {
-                return;
-            }
+            self.counts().received.add();
             inbox.n_charged += charge;
             inbox.datagrams.push_back(datagram);
         }
