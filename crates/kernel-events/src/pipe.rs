@@ -261,7 +261,8 @@ impl Pipe {
         Ok(())
     }
 
-    /// Moves what is left in a pipe of the host's back to a ring.
+    /// Moves what is left in a pipe of the host's back to a ring. The host then tells those who write
+    /// to it by themselves that nobody reads.
     fn return_to_ring(&self) {
         let store = &mut *self.store.borrow_mut();
         let Store::Host(host) = store else { return };
@@ -272,12 +273,6 @@ impl Pipe {
         let mut ring = Ring::new(size / PAGE_SIZE);
         let _ = ring.fill(&mut SliceSource::new(&content.bytes), false);
         *store = Store::Ring(ring);
-    }
-
-    /// Nobody reads any more.
-    fn readers_are_gone(&self) {
-        // The host tells those who write by themselves.
-        self.return_to_ring();
     }
 
     /// Nobody writes any more.

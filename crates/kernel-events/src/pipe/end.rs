@@ -134,7 +134,7 @@ impl Drop for PipeEnd {
             }
             (n_readers @ 0, _) | (n_readers, 0) => {
                 if n_readers == 0 {
-                    pipe.readers_are_gone();
+                    pipe.return_to_ring();
                 } else {
                     pipe.writers_are_gone();
                 }
