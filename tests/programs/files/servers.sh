@@ -1,6 +1,9 @@
 #!/bin/sh
 # Starts redis, nginx, PostgreSQL and node, and lets their clients work, all at one time. Prints
 # what must be the same wherever it runs.
+#
+# The ports are below those that clients get by themselves: one of a thousand connections would
+# have a server's port now and then.
 set -eu
 if [ "$(id -u)" = 0 ]; then
     # PostgreSQL refuses root.
@@ -22,14 +25,14 @@ until_works() {
 }
 
 redis() {
-    redis-server --port 37001 --save '' --appendonly no --dir "$folder" >redis.log 2>&1 &
+    redis-server --port 17001 --save '' --appendonly no --dir "$folder" >redis.log 2>&1 &
     server=$!
-    until_works redis-cli -p 37001 ping
-    redis-benchmark -p 37001 -n 4000 -c 20 -P 1 -t set,get,incr,lpush --csv >redis.csv 2>redis.errors
+    until_works redis-cli -p 17001 ping
+    redis-benchmark -p 17001 -n 4000 -c 20 -P 1 -t set,get,incr,lpush --csv >redis.csv 2>redis.errors
     sed 's/,.*//' redis.csv
     cat redis.errors
-    redis-cli -p 37001 llen mylist
-    redis-cli -p 37001 shutdown nosave
+    redis-cli -p 17001 llen mylist
+    redis-cli -p 17001 shutdown nosave
     wait $server
 }
 
@@ -50,14 +53,14 @@ http {
     fastcgi_temp_path $folder/fastcgi;
     uwsgi_temp_path $folder/uwsgi;
     scgi_temp_path $folder/scgi;
-    server { listen 127.0.0.1:37002; root $folder/html; }
+    server { listen 127.0.0.1:17002; root $folder/html; }
 }
 CONF
     nginx -p "$folder" -e "$folder/nginx.log" -c "$folder/nginx.conf" &
     server=$!
     until_works test -s nginx.pid
     for page in index.html big; do
-        wrk -t 2 -c 50 -d 1 "http://127.0.0.1:37002/$page" >wrk.log
+        wrk -t 2 -c 50 -d 1 "http://127.0.0.1:17002/$page" >wrk.log
         # Any error that wrk has met.
         grep -E 'Socket errors|Non-2xx' wrk.log || echo "$page: no errors"
         awk '/requests in/ { print ($1 > 100 ? "many" : "few"), "requests" }' wrk.log
@@ -69,12 +72,12 @@ CONF
 
 postgres() {
     initdb -D data -A trust -U tester --no-sync >initdb.log
-    options="-p 37003 -k $folder -c listen_addresses=127.0.0.1 -c fsync=off"
+    options="-p 17003 -k $folder -c listen_addresses=127.0.0.1 -c fsync=off"
     pg_ctl -D data -w -t 60 -o "$options" -l postgres.log start >/dev/null
-    pgbench -h 127.0.0.1 -p 37003 -U tester -i -q postgres 2>pgbench.log
-    pgbench -h "$folder" -p 37003 -U tester -c 4 -j 2 -t 50 postgres 2>>pgbench.log >pgbench.out
+    pgbench -h 127.0.0.1 -p 17003 -U tester -i -q postgres 2>pgbench.log
+    pgbench -h "$folder" -p 17003 -U tester -c 4 -j 2 -t 50 postgres 2>>pgbench.log >pgbench.out
     grep -E 'actually processed|failed' pgbench.out
-    psql -h 127.0.0.1 -p 37003 -U tester -Atc 'select count(*) from pgbench_history' postgres
+    psql -h 127.0.0.1 -p 17003 -U tester -Atc 'select count(*) from pgbench_history' postgres
     # A smart stop: a fast one may meet the last client's process still on its way out, and complains about it.
     pg_ctl -D data -w stop -m smart >/dev/null
     grep -E 'ERROR|FATAL|PANIC|WARNING' postgres.log || echo "postgres: no complaint"
@@ -86,7 +89,7 @@ const http = require('http');
 const server = http.createServer((request, response) => response.end('x'.repeat(100)));
 const connections = new Set();
 server.on('connection', (connection) => connections.add(connection));
-server.listen(37004, '127.0.0.1', 1024, () => {
+server.listen(17004, '127.0.0.1', 1024, () => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 500 });
   let good = 0, bad = 0, left = 500 * 5;
   const ended = (isGood, rounds) => {
@@ -100,7 +103,7 @@ server.listen(37004, '127.0.0.1', 1024, () => {
   };
   const ask = (rounds) => {
     if (rounds === 0) return;
-    http.get({ agent, host: '127.0.0.1', port: 37004 }, (response) => {
+    http.get({ agent, host: '127.0.0.1', port: 17004 }, (response) => {
       let length = 0;
       response.on('data', (data) => { length += data.length; });
       response.on('end', () => ended(length === 100, rounds));

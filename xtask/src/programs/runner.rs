@@ -108,18 +108,26 @@ fn unexpected(case: &Case, finished: &Finished) -> Option<String> {
         return None;
     }
     Some(format!(
-        "ended with {} and not with code {}\n{}",
+        "ended with {} and not with code {}\n{}{}",
         finished.ending,
         case.code,
+        end_of(&finished.output),
         end_of(&finished.errors)
     ))
 }
+
+/// How much is shown of what a case has printed when it fails.
+const LINES_SHOWN: usize = 30;
 
 /// The last lines, which say most.
 fn end_of(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<_> = text.lines().collect();
-    lines.iter().skip(lines.len().saturating_sub(8)).map(|line| format!("{line:.300}\n")).collect()
+    lines
+        .iter()
+        .skip(lines.len().saturating_sub(LINES_SHOWN))
+        .map(|line| format!("{line:.300}\n"))
+        .collect()
 }
 
 /// Makes the folder in which a case runs.
