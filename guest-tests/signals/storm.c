@@ -42,6 +42,34 @@ TEST(simple_calls)
 	end_storm();
 }
 
+/* Calls that say who one is, and nothing else: a signal that comes in their middle is not put off. */
+TEST(who_am_i)
+{
+	struct itimerval once = { { 0, 0 }, { 0, 500 } };
+	start_storm();
+	for (int n = 1; n <= 200; n++) {
+		n_caught = 0;
+		SUCCEEDS(setitimer(ITIMER_REAL, &once, NULL));
+		while (n_caught == 0)
+			syscall(SYS_getppid);
+	}
+}
+
+TEST(flags_stay)
+{
+	uint64_t before, after;
+	pid_t parent;
+	for (int carry = 0; carry < 2; carry++) {
+		__asm__ volatile("cmp %4, %5; pushf; pop %1; syscall; pushf; pop %2"
+				 : "=a"(parent), "=&r"(before), "=&r"(after)
+				 : "0"((long)SYS_getppid), "r"(1L), "r"(carry ? 0L : 1L)
+				 : "rcx", "r11", "memory", "cc");
+		EQUALS(after, before);
+		EQUALS(before & 1, (uint64_t)carry);
+		EQUALS(parent, getppid());
+	}
+}
+
 TEST(pipes)
 {
 	int ends[2];

@@ -22,18 +22,10 @@ use crate::{
 #[expect(unsafe_code, reason = "called by name from the assembly")]
 extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
     let thread = tcb();
-    let is_watched = thread.slot().watch.load(Relaxed) != 0;
-    if !is_watched && let Some(id) = own_id(registers.rax) {
-        registers.rax = u64::from(thread.slot().ids[id].load(Relaxed));
-        return 0;
+    thread.enter_quickly();
+    if thread.slot().watch.load(Relaxed) != 0 {
+        return watched::dispatch(thread, registers);
     }
-    if is_watched { watched::dispatch(thread, registers) } else { dispatch(thread, registers) }
-}
-
-/// Runs a call that is more than a number to be told. Apart, so that those who ask for a number do
-/// not pay for the room that this needs.
-#[inline(never)]
-fn dispatch(thread: &Tcb, registers: &mut Registers) -> u32 {
     let mut number = registers.rax;
     if number == nr::RT_SIGRETURN {
         return sigreturn(thread, registers);
@@ -78,19 +70,25 @@ pub fn is_restart(result: i64) -> bool {
     )
 }
 
-/// Calls that only tell a thread who it is.
-#[inline(always)]
-pub fn own_id(number: u64) -> Option<usize> {
-    match number {
-        nr::GETPID => Some(ids::PID),
-        nr::GETTID => Some(ids::TID),
-        nr::GETPPID => Some(ids::PPID),
-        nr::GETUID => Some(ids::UID),
-        nr::GETEUID => Some(ids::EUID),
-        nr::GETGID => Some(ids::GID),
-        nr::GETEGID => Some(ids::EGID),
-        _ => None,
-    }
+/// Calls that only tell a thread who it is: the place of the answer in its slot, plus one. The way in
+/// answers them.
+pub static OWN_IDS: [u8; 256] = {
+    let mut places = [0; 256];
+    places[nr::GETPID as usize] = ids::PID as u8 + 1;
+    places[nr::GETTID as usize] = ids::TID as u8 + 1;
+    places[nr::GETPPID as usize] = ids::PPID as u8 + 1;
+    places[nr::GETUID as usize] = ids::UID as u8 + 1;
+    places[nr::GETEUID as usize] = ids::EUID as u8 + 1;
+    places[nr::GETGID as usize] = ids::GID as u8 + 1;
+    places[nr::GETEGID as usize] = ids::EGID as u8 + 1;
+    places
+};
+
+/// The answer to one of those, for who did not get it on the way in.
+fn own_id(thread: &Tcb, number: u64) -> Option<i64> {
+    let place = *OWN_IDS.get(usize::try_from(number).ok()?)?;
+    let id = thread.slot().ids.get(usize::from(place).checked_sub(1)?)?;
+    Some(id.load(Relaxed).into())
 }
 
 fn sigreturn(thread: &Tcb, registers: &mut Registers) -> u32 {
@@ -191,6 +189,9 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
 fn ask(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, i64> {
     if let Some(result) = handed::ask(thread, number, registers) {
         return Ok(result);
+    }
+    if let Some(id) = own_id(thread, number) {
+        return Ok(id);
     }
     match answers::shape(number) {
         Some(shape) => answers::call(thread, registers, number, &shape),

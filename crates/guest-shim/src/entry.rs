@@ -3,6 +3,11 @@
 #![expect(unsafe_code, reason = "assembly that guest code jumps to")]
 
 use core::arch::global_asm;
+use core::mem::offset_of;
+
+use channel_abi::Slot;
+
+use crate::dispatch::OWN_IDS;
 
 /// The guest's registers, at a fixed place: the top of the thread's shim stack.
 #[repr(C)]
@@ -53,7 +58,7 @@ impl Registers {
 }
 
 // Offsets in the control block (`thread.rs`): 0 itself, 8 scratch for rsp, 16 top of the shim's
-// stack, 24 address of shim_entry, 32 scratch for rip.
+// stack, 24 address of shim_entry, 32 scratch for rip, 40 the slot.
 //
 // GS is the only register that belongs to a thread and that guests do without: FS is their own, the
 // stack can be anywhere, and a call leaves free just rcx and r11, which say nothing of the thread. A
@@ -63,19 +68,43 @@ impl Registers {
 // begins; programs that want it are too rare for that.
 //
 // shim_entry is what a `syscall` instruction of the guest becomes: rax holds the number, rcx the
-// address to return to; rcx and r11 are dead for the caller. The guest's stack, and the red zone
-// below it, is not touched, because the stack is switched first.
+// address to return to; rcx and r11, which gets the flags as on Linux, are dead for the caller. The
+// guest's stack, and the red zone below it, is not touched, because the stack is switched first.
+//
+// Who only asks for a number gets it at once, up to shim_answered, with the flags that it came with:
+// neither `mov`, `lea`, `not` nor `jrcxz` changes any. A number is below 256 if it equals its lowest
+// byte. No signal is looked for there, so a kick sends the thread on to shim_slow, which looks.
 //
 // Between shim_restore_begin and shim_restore_end the frame is complete whatever has been popped
 // already, so that a kick that arrives there simply starts again at shim_recheck.
 global_asm!(
     r#"
-    .globl shim_entry, shim_recheck, shim_restore_begin, shim_restore_end
+    .globl shim_entry, shim_answered, shim_slow, shim_recheck, shim_restore_begin, shim_restore_end
 shim_entry:
+    mov %rcx, %gs:32
+    mov %gs:40, %r11
+    movzbl %al, %ecx
+    not %rcx
+    lea 1(%rax,%rcx), %rcx
+    jrcxz 6f
+7:  mov %gs:32, %rcx
+    jmp shim_slow
+6:  mov {watch}(%r11), %ecx
+    jrcxz 8f
+    jmp 7b
+8:  lea {own_ids}(%rip), %rcx
+    movzbl (%rcx,%rax), %ecx
+    jrcxz 7b
+    mov {ids}-4(%r11,%rcx,4), %eax
+shim_answered:
+    mov %gs:32, %rcx
+    jmp *%rcx
+shim_slow:
     mov %rsp, %gs:8
     mov %gs:16, %rsp
     pushq %gs:8
     pushfq
+    mov (%rsp), %r11
     push %rcx
     push %rdi
     push %rsi
@@ -231,12 +260,19 @@ _start:
     call shim_zygote
     ud2
 "#,
+    watch = const offset_of!(Slot, watch),
+    ids = const offset_of!(Slot, ids),
+    own_ids = sym OWN_IDS,
     options(att_syntax)
 );
 
 unsafe extern "C" {
     /// Where system calls of the guest come in.
     pub fn shim_entry();
+    /// A number was asked for and is there: the last instructions before guest code.
+    pub fn shim_answered();
+    /// Where calls go on that are more than that.
+    pub fn shim_slow();
     /// Where an interrupted thread goes to look for signals.
     pub fn shim_recheck();
     /// The way out: from here on only registers are restored.

@@ -9,7 +9,8 @@ use channel_abi::request::{FATAL, FAULT, NEXT_SIGNAL, action, reply, restart};
 
 use crate::channel::request;
 use crate::entry::{
-    Registers, shim_entry, shim_recheck, shim_restore_begin, shim_restore_end, shim_sigreturn,
+    Registers, shim_answered, shim_entry, shim_recheck, shim_restore_begin, shim_restore_end,
+    shim_sigreturn, shim_slow,
 };
 use crate::frame::{self, HostContext};
 use crate::futex::{shim_futex_begin, shim_futex_end};
@@ -164,20 +165,38 @@ fn goes_on_stepping(thread: &Tcb, context: &mut HostContext) -> bool {
 /// The kernel wants this thread to look for signals.
 extern "C" fn on_kick(_signal: i32, _info: &HostInfo, context: &mut HostContext) {
     let at = |label: unsafe extern "C" fn()| label as *const () as usize as u64;
+    if (at(shim_entry)..at(shim_slow)).contains(&context.rip) {
+        leave_quick_answer(tcb(), context);
+    }
     let rip = context.rip;
     if (at(shim_restore_begin)..at(shim_restore_end)).contains(&rip) {
         context.rip = at(shim_recheck); // on the way out: look again
     } else if (at(shim_futex_begin)..=at(shim_futex_end)).contains(&rip) {
         context.rip = at(shim_futex_begin); // about to sleep: look again
-    } else if !in_shim(rip)
-        && let Some(rip) = rewrite::guest_rip(rip)
-    {
+    } else if !in_shim(rip) {
         let thread = tcb();
-        context.rip = rip;
-        save_guest(thread, context);
-        context.rip = at(shim_recheck);
+        match rewrite::guest_rip(rip) {
+            Some(rip) => {
+                context.rip = rip;
+                save_guest(thread, context);
+                context.rip = at(shim_recheck);
+            }
+            // On the way in.
+            None => thread.enter_slowly(),
+        }
     }
-    // Else it is in the shim, or on the way in: it looks before it leaves.
+    // Else it is in the shim: it looks before it leaves.
+}
+
+/// A thread that asks for a number comes and goes without a look for signals: sends it on to where
+/// it looks, or, with the number in its hands, back to guest code.
+fn leave_quick_answer(thread: &Tcb, context: &mut HostContext) {
+    let at = |label: unsafe extern "C" fn()| label as *const () as usize as u64;
+    if context.rip != at(shim_entry) {
+        context.rcx = thread.return_address();
+    }
+    let is_answered = context.rip >= at(shim_answered);
+    context.rip = if is_answered { context.rcx } else { at(shim_slow) };
 }
 
 /// The guest's registers are in the frame: tells the kernel of a fault, and delivers signals.

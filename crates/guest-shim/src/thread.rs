@@ -11,7 +11,7 @@ use channel_abi::layout::{AREAS_ADDRESS, CHANNEL_ADDRESS, CHANNEL_HEADER, SLOT_H
 
 use crate::actions::Overlaid;
 use crate::answers::KEPT_SIZE;
-use crate::entry::{Registers, shim_entry};
+use crate::entry::{Registers, shim_entry, shim_slow};
 use crate::events::KeptEvents;
 
 /// A thread's share of the shim's memory:
@@ -47,7 +47,7 @@ pub struct AltStack {
 /// No alternate stack (`SS_DISABLE`).
 pub const NO_ALT_STACK: AltStack = AltStack { base: 0, flags: 2, size: 0 };
 
-/// A thread's control block. The first five fields are used by the assembly in `entry.rs`.
+/// A thread's control block. The first six fields are used by the assembly in `entry.rs`.
 #[repr(C)]
 pub struct Tcb {
     this: Cell<*const Tcb>,
@@ -154,7 +154,7 @@ impl Tcb {
         self.this.set(self);
         let address = core::ptr::from_ref(self).addr() as u64;
         self.stack_top.set(address & !63);
-        self.entry.set(shim_entry as *const () as usize as u64);
+        self.enter_quickly();
         let slot = CHANNEL_ADDRESS + CHANNEL_HEADER as u64 + u64::from(index) * SLOT_SIZE as u64;
         self.slot.set(core::ptr::with_exposed_provenance(slot as usize));
         self.index.set(index);
@@ -180,6 +180,22 @@ impl Tcb {
     pub fn slot(&self) -> &'static Slot {
         // SAFETY: the channel is mapped at a fixed address for as long as guest code runs.
         unsafe { &*self.slot.get() }
+    }
+
+    /// The next call looks for signals before it goes back, whatever it asks.
+    pub fn enter_slowly(&self) {
+        self.entry.set(shim_slow as *const () as usize as u64);
+    }
+
+    /// Calls that only ask for a number are answered on the way in, as long as no signal is due.
+    #[inline(always)]
+    pub fn enter_quickly(&self) {
+        self.entry.set(shim_entry as *const () as usize as u64);
+    }
+
+    /// Where a call that was not more than a number came from.
+    pub fn return_address(&self) -> u64 {
+        self.scratch_rip.get()
     }
 
     /// The data area of this thread's slot.

@@ -65,10 +65,6 @@ pub fn dispatch(thread: &Tcb, registers: &mut Registers) -> u32 {
 /// that is said.
 fn run(thread: &Tcb, registers: &mut Registers) -> InterruptedCall {
     let number = thread.original.get();
-    if let Some(id) = dispatch::own_id(number) {
-        registers.rax = u64::from(thread.slot().ids[id].load(Relaxed));
-        return None;
-    }
     if number == nr::RT_SIGRETURN {
         let bad_frame = dispatch::load_frame(thread, registers);
         thread.original.set(u64::MAX);
