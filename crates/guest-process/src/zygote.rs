@@ -93,12 +93,12 @@ fn become_zygote(
     socket: &OwnedFd,
     doorbell: BorrowedFd<'_>,
 ) -> ! {
-    /// Above every descriptor that is put in place.
-    const SAFE: i32 = 10;
+    /// Above every descriptor that is put in place: the program's, closed when it is executed.
+    const PROGRAM_FD: i32 = 10;
     let high = |fd: i32| {
         // SAFETY: like all calls below, a plain system call on descriptors of this process; none
         // touches memory of ours but for reading constants.
-        unsafe { libc::fcntl(fd, libc::F_DUPFD, SAFE) }
+        unsafe { libc::fcntl(fd, libc::F_DUPFD, PROGRAM_FD + 1) }
     };
     let (program, null) = (high(program.as_raw_fd()), high(null.as_raw_fd()));
     let (socket, doorbell) = (high(socket.as_raw_fd()), high(doorbell.as_raw_fd()));
@@ -109,18 +109,16 @@ fn become_zygote(
         unsafe { libc::dup2(from, to) };
     }
     // SAFETY: as above.
-    unsafe { libc::fcntl(program, libc::F_SETFD, libc::FD_CLOEXEC) };
-    for fd in [null, socket, doorbell] {
+    unsafe { libc::dup3(program, PROGRAM_FD, libc::O_CLOEXEC) };
+    // Guests may use every descriptor from here on, so not one may be left. No flags: the host has
+    // them from 5.11 on only.
+    for (first, last) in [(DOORBELL_FD + 1, PROGRAM_FD - 1), (PROGRAM_FD + 1, i32::MAX)] {
         // SAFETY: as above.
-        unsafe { libc::close(fd) };
+        if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(127) }
+        }
     }
-    // What is left is closed on execution: every descriptor of this process is close-on-exec, and
-    // this makes sure of it.
-    const CLOSE_RANGE_CLOEXEC: u32 = 4;
-    // SAFETY: as above.
-    unsafe { libc::syscall(libc::SYS_close_range, SAFE, u32::MAX, CLOSE_RANGE_CLOEXEC) };
-    // SAFETY: as above.
-    unsafe { libc::syscall(libc::SYS_close_range, DOORBELL_FD + 1, SAFE - 1, 0) };
     // Guests may write to pipes that are passed to them, and to no file: those that they map shared
     // and writable are passed open for writing, and must not grow without the kernel's knowledge.
     let no_file = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -140,7 +138,7 @@ fn become_zygote(
     let arguments = [c"belljar-guest".as_ptr(), std::ptr::null()];
     let environment = [std::ptr::null()];
     // SAFETY: both lists end with a null pointer.
-    unsafe { libc::fexecve(program, arguments.as_ptr(), environment.as_ptr()) };
+    unsafe { libc::fexecve(PROGRAM_FD, arguments.as_ptr(), environment.as_ptr()) };
     // SAFETY: ends the child without running anything of the parent's.
     unsafe { libc::_exit(127) }
 }

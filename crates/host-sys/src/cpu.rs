@@ -42,6 +42,28 @@ pub fn ticks_per_microsecond() -> u64 {
     })
 }
 
+/// How much of a stack the delivery of a signal takes at most: what the host tells every program from
+/// Linux 5.14 on, and the same for an older one, from the processor's own word for its state.
+pub fn signal_frame_size() -> u64 {
+    static SIZE: OnceLock<u64> = OnceLock::new();
+    *SIZE.get_or_init(|| {
+        // SAFETY: takes a number, and reads the vector that the host gave to this process.
+        match unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } {
+            0 => signal_frame_size_here(),
+            told => told,
+        }
+    })
+}
+
+/// The same, without asking the host: the state that is enabled in the processor, and what Linux
+/// adds to it for registers, the information about the signal and alignment.
+fn signal_frame_size_here() -> u64 {
+    const EXTENDED_STATE: u32 = 0xd;
+    const ALL_BUT_STATE: u64 = 944;
+    let state = std::arch::x86_64::__cpuid_count(EXTENDED_STATE, 0).ebx;
+    (u64::from(state) + ALL_BUT_STATE).next_multiple_of(16)
+}
+
 /// Whether `cpuid` takes longer than a signal to the own process, because it leaves a virtual
 /// machine.
 pub fn cpuid_is_dear() -> bool {
@@ -100,5 +122,11 @@ mod tests {
         // A thread may be moved between the two: once in a few times they agree.
         let agrees = |_| u32::try_from(rustix::thread::sched_getcpu()) == Ok(current_cpu());
         assert!((0..100).any(agrees));
+    }
+
+    #[test]
+    fn our_own_frame_size_is_enough_for_what_the_host_would_write() {
+        assert!(signal_frame_size_here() >= signal_frame_size());
+        assert!(signal_frame_size() >= 1 << 10);
     }
 }

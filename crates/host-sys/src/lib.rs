@@ -18,7 +18,8 @@ mod signal_descriptor;
 
 pub use children::{HostStatus, OuterPid, process_cpu_time, reap_child, thread_cpu_time};
 pub use cpu::{
-    RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, ticks, ticks_per_microsecond,
+    RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, signal_frame_size, ticks,
+    ticks_per_microsecond,
 };
 pub use descriptors::{close_all_but, raise_file_limit};
 pub use errno::errno_of;

@@ -170,7 +170,7 @@ fn auxiliary_vector(
     vec![
         // The shim fills in where the host put its vDSO.
         [key::SYSINFO_EHDR, 0],
-        [key::MINSIGSTKSZ, param::linux_minsigstksz() as u64],
+        [key::MINSIGSTKSZ, host_sys::signal_frame_size()],
         [key::HWCAP, hwcap as u64],
         [key::PAGESZ, PAGE],
         [key::CLKTCK, TICKS_PER_SECOND],
