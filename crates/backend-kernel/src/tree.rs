@@ -78,7 +78,7 @@ pub fn refusal(error: RootError) -> Refusal {
 
 /// Puts the control groups into `/sys`, if the guest has a `/sys`.
 fn mount_cgroups(context: &FsContext, sources: &Sources) {
-    let nobody = Credentials::of_user(0, 0);
+    let nobody = Rc::new(Credentials::of_user(0, 0));
     let access = Access { fs: context, credentials: &nobody, caller: &() };
     let Ok(place) = lookup(&access, &context.root(), b"/sys/fs/cgroup", LastLink::Follow) else {
         return;

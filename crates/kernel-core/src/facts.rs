@@ -55,6 +55,11 @@ pub fn came_from_outside() {
     CAME_FROM_OUTSIDE.set(true);
 }
 
+/// Whether any part of the call's answer did, so far.
+pub fn is_from_outside() -> bool {
+    CAME_FROM_OUTSIDE.get()
+}
+
 /// The call's answer is about a file whose names and attributes change only with [`changed`], or
 /// not so.
 pub fn answered_from(is_steady: bool) {

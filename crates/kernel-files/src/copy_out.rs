@@ -60,7 +60,7 @@ impl CopyOut {
     }
 
     fn copy_path(&self, tree: &SandboxTree, path: &Path, failed: &mut Vec<NotCopied>) {
-        let credentials = Credentials::of_user(0, 0);
+        let credentials = Rc::new(Credentials::of_user(0, 0));
         let access = Access { fs: &tree.context, credentials: &credentials, caller: &() };
         let bytes = path.as_os_str().as_bytes();
         let start = tree.context.root();

@@ -8,6 +8,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::user_namespace::UserNamespace;
 use linux_abi::SysResult;
 
+use crate::known_directories::KnownDirectories;
 use crate::mount::{Location, MountNamespace};
 use crate::special::SpecialFiles;
 
@@ -19,6 +20,7 @@ pub struct FsContext {
     umask: Cell<u32>,
     namespace: RefCell<Rc<MountNamespace>>,
     special: Rc<SpecialFiles>,
+    known: KnownDirectories,
 }
 
 impl FsContext {
@@ -34,6 +36,7 @@ impl FsContext {
             umask: Cell::new(0o022),
             namespace: RefCell::new(namespace),
             special,
+            known: KnownDirectories::default(),
         })
     }
 
@@ -45,6 +48,7 @@ impl FsContext {
             umask: self.umask.clone(),
             namespace: self.namespace.clone(),
             special: Rc::clone(&self.special),
+            known: KnownDirectories::default(),
         })
     }
 
@@ -61,6 +65,7 @@ impl FsContext {
     /// Changes the directory that `/` means (`chroot`).
     pub fn set_root(&self, root: Location) {
         *self.root.borrow_mut() = root;
+        self.known.clear();
     }
 
     /// The directory that relative paths start at.
@@ -99,6 +104,7 @@ impl FsContext {
             }
         }
         *self.namespace.borrow_mut() = copy;
+        self.known.clear();
         Ok(())
     }
 
@@ -116,6 +122,11 @@ impl FsContext {
         self.namespace().root().is_ok_and(|root| root.is_same(&self.root()))
     }
 
+    /// Where absolute paths have led lately.
+    pub(crate) fn known_directories(&self) -> &KnownDirectories {
+        &self.known
+    }
+
     /// Who opens devices.
     pub fn special(&self) -> &Rc<SpecialFiles> {
         &self.special
@@ -128,7 +139,7 @@ pub struct Access<'a> {
     /// Where the caller is in the tree.
     pub fs: &'a FsContext,
     /// Who it is.
-    pub credentials: &'a Credentials,
+    pub credentials: &'a Rc<Credentials>,
     /// The caller (a `kernel_tasks::Thread`), for what depends on who asks.
     pub caller: &'a dyn Any,
 }

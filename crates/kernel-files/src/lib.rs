@@ -27,6 +27,7 @@ pub mod host_stream;
 pub mod hostfs;
 pub mod inode;
 pub mod inotify;
+mod known_directories;
 pub mod landlock;
 pub mod lending;
 pub mod locks;

@@ -147,7 +147,7 @@ pub fn default_root(
     context.set_umask(0);
     let tree = Tree {
         context: Rc::clone(&context),
-        credentials: Credentials::of_user(0, 0),
+        credentials: Rc::new(Credentials::of_user(0, 0)),
         overlays: RefCell::new(vec![(PathBuf::new(), root)]),
         places: RefCell::default(),
     };
@@ -213,7 +213,7 @@ pub(crate) fn owner_map(spec: &SandboxSpec) -> OwnerMap {
 
 struct Tree {
     context: Rc<FsContext>,
-    credentials: Credentials,
+    credentials: Rc<Credentials>,
     overlays: RefCell<Vec<(PathBuf, Rc<Overlay>)>>,
     places: RefCell<Vec<PathBuf>>,
 }

@@ -122,6 +122,7 @@ pub fn resolve(
         n_links: 0,
         last_link,
         flags,
+        is_known: false,
     };
     walk.run(path)
 }
@@ -134,6 +135,8 @@ struct Walk<'a> {
     n_links: u32,
     last_link: LastLink,
     flags: ResolveFlags,
+    /// The walk began at a directory that was known.
+    is_known: bool,
 }
 
 /// What a step did.
@@ -147,10 +150,13 @@ enum Step {
 impl Walk<'_> {
     fn run(mut self, path: &[u8]) -> SysResult<Found> {
         let mut path = Cow::Borrowed(path);
-        if path.first() == Some(&b'/') {
-            self.go_to_root()?;
-        }
         let mut position = 0;
+        if path.first() == Some(&b'/') {
+            position = self.go_to_known(&path);
+            if position == 0 {
+                self.go_to_root()?;
+            }
+        }
         loop {
             let (component, next) = next_component(&path, position);
             if component.is_empty() {
@@ -174,6 +180,7 @@ impl Walk<'_> {
                 LastLink::KeepAlways => true,
             };
             if is_last {
+                self.remember(&path, position);
                 let name = Name::from_slice(component);
                 let found = self.last_step(name, keeps, has_trailing_slash)?;
                 match found {
@@ -197,6 +204,38 @@ impl Walk<'_> {
                     position = 0;
                 }
             }
+        }
+    }
+
+    /// Goes to the directory of an absolute path at once, if it is known. Returns how much of the path
+    /// that was.
+    fn go_to_known(&mut self, path: &[u8]) -> usize {
+        if !self.flags.is_empty() || path.ends_with(b"/") {
+            return 0;
+        }
+        let length = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+        let prefix = path.get(..length).unwrap_or_default();
+        match self.access.fs.known_directories().find(prefix, self.access.credentials) {
+            Some(location) => {
+                self.at = location;
+                self.is_known = true;
+                length
+            }
+            None => 0,
+        }
+    }
+
+    /// At the last component of a path: remembers the way here, if it cannot change unnoticed.
+    fn remember(&self, path: &[u8], position: usize) {
+        let is_plain = self.flags.is_empty() && self.n_links == 0 && !self.is_known;
+        if is_plain
+            && path.first() == Some(&b'/')
+            && position > 0
+            && path.get(position) == Some(&b'/')
+            && !facts::is_from_outside()
+        {
+            let prefix = path.get(..=position).unwrap_or_default();
+            self.access.fs.known_directories().add(prefix, &self.at, self.access.credentials);
         }
     }
 

@@ -13,7 +13,7 @@ use kernel_files::memfd;
 use kernel_files::root::{Hooks, default_root};
 use kernel_files::special::SpecialFiles;
 use kernel_proc::{Sources, SystemFacts, proc_fs, sys_fs};
-use kernel_syscalls::handler::Answer;
+use kernel_syscalls::handler::{Answer, Attempt};
 use kernel_syscalls::{Body, Registers};
 use kernel_tasks::cgroup::CgroupDeviceGate;
 use kernel_tasks::testing::FakeMachine;
@@ -109,19 +109,24 @@ impl World {
         let thread = Rc::clone(&self.guests.get(index)?.thread);
         let answer = match body {
             Body::Now(handler) => Some(handler(&thread, &registers).map_err(Interrupted::Errno)),
-            Body::MayWait(handler) => {
-                let mut answer = handler(Rc::clone(&thread), registers);
-                let polled = poll(&mut answer);
-                if polled.is_none() {
-                    self.wait(index, answer);
-                }
-                polled
-            }
+            Body::MayWait(handler) => self.begin(index, handler(Rc::clone(&thread), registers)),
+            Body::Try(handler) => match handler(&thread, &registers) {
+                Attempt::Done(result) => Some(result.map_err(Interrupted::Errno)),
+                Attempt::Wait(rest) => self.begin(index, rest),
+            },
         };
         if answer.is_some() {
             self.look_for_signals(index, thread);
         }
         answer
+    }
+
+    fn begin(&mut self, index: usize, mut answer: Answer) -> Option<WaitResult<u64>> {
+        let polled = poll(&mut answer);
+        if polled.is_none() {
+            self.wait(index, answer);
+        }
+        polled
     }
 
     fn wait(&mut self, index: usize, answer: Answer) {

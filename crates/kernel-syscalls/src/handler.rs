@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use kernel_core::memory::UserPtr;
 use kernel_tasks::Thread;
-use linux_abi::{Fd, Pid, SysResult, WaitResult};
+use linux_abi::{Errno, Fd, Pid, SysResult, WaitResult};
 
 /// The six argument registers of a system call.
 pub type Registers = [u64; 6];
@@ -21,6 +21,33 @@ pub enum Body {
     Now(fn(&Rc<Thread>, &Registers) -> SysResult<u64>),
     /// May have to wait.
     MayWait(fn(Rc<Thread>, Registers) -> Answer),
+    /// Hardly ever has to wait, and makes a future only if it does.
+    Try(fn(&Rc<Thread>, &Registers) -> Attempt<u64>),
+}
+
+/// What a call came to that hardly ever waits.
+pub enum Attempt<R> {
+    /// The answer.
+    Done(SysResult<R>),
+    /// It has to wait: the rest of the call.
+    Wait(Pin<Box<dyn Future<Output = WaitResult<R>>>>),
+}
+
+impl<R: IntoRegister + 'static> Attempt<R> {
+    fn into_register(self) -> Attempt<u64> {
+        match self {
+            Self::Done(result) => Attempt::Done(result.map(R::into_register)),
+            Self::Wait(rest) => {
+                Attempt::Wait(Box::pin(async move { rest.await.map(R::into_register) }))
+            }
+        }
+    }
+}
+
+impl<R> From<Errno> for Attempt<R> {
+    fn from(errno: Errno) -> Self {
+        Self::Done(Err(errno))
+    }
 }
 
 impl std::fmt::Debug for Body {
@@ -28,6 +55,7 @@ impl std::fmt::Debug for Body {
         f.write_str(match self {
             Self::Now(_) => "Now",
             Self::MayWait(_) => "MayWait",
+            Self::Try(_) => "Try",
         })
     }
 }
@@ -146,6 +174,12 @@ pub trait AsyncHandler<Args> {
     fn call(self, thread: Rc<Thread>, registers: Registers) -> Answer;
 }
 
+/// A plain function that hardly ever has to wait.
+pub trait TryHandler<Args> {
+    /// Decodes the registers, runs the body and encodes what it returns.
+    fn call(self, thread: &Rc<Thread>, registers: &Registers) -> Attempt<u64>;
+}
+
 macro_rules! handler_of {
     ($($arg:ident $register:ident),*) => {
         impl<F, R, $($arg),*> Handler<($($arg,)*)> for F
@@ -157,6 +191,18 @@ macro_rules! handler_of {
             fn call(self, thread: &Rc<Thread>, registers: &Registers) -> SysResult<u64> {
                 let [$($register,)* ..] = *registers;
                 self(thread, $($arg::from_register($register)),*).map(R::into_register)
+            }
+        }
+
+        impl<F, R, $($arg),*> TryHandler<($($arg,)*)> for F
+        where
+            F: FnOnce(&Rc<Thread>, $($arg),*) -> Attempt<R>,
+            R: IntoRegister + 'static,
+            $($arg: FromRegister,)*
+        {
+            fn call(self, thread: &Rc<Thread>, registers: &Registers) -> Attempt<u64> {
+                let [$($register,)* ..] = *registers;
+                self(thread, $($arg::from_register($register)),*).into_register()
             }
         }
 

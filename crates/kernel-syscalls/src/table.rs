@@ -54,9 +54,13 @@ macro_rules! syscalls {
         },)*];
     };
     (@status Full wait $body:path) => { Status::Full(syscalls!(@wait $body)) };
+    (@status Full try $body:path) => { Status::Full(syscalls!(@try $body)) };
     (@status Full $body:path) => { Status::Full(syscalls!(@now $body)) };
     (@status Partial wait $body:path, $note:literal) => {
         Status::Partial(syscalls!(@wait $body), $note)
+    };
+    (@status Partial try $body:path, $note:literal) => {
+        Status::Partial(syscalls!(@try $body), $note)
     };
     (@status Partial $body:path, $note:literal) => { Status::Partial(syscalls!(@now $body), $note) };
     (@status Stub $body:path, $note:literal) => { Status::Stub(syscalls!(@now $body), $note) };
@@ -69,14 +73,18 @@ macro_rules! syscalls {
     (@wait $body:path) => {
         Body::MayWait(|thread, registers| handler::AsyncHandler::call($body, thread, registers))
     };
+    (@try $body:path) => {
+        Body::Try(|thread, registers| handler::TryHandler::call($body, thread, registers))
+    };
 }
 
-// A row: name, number, arguments (see `argument.rs`), status. `Full(wait f)` is an `async fn`.
+// A row: name, number, arguments (see `argument.rs`), status. `Full(wait f)` is an `async fn`,
+// `Full(try f)` a plain one that makes a future only when it has to wait.
 //     read [0] (fd("fd"), out_by("buf", 2), size("count")) Full(wait files::read);
 syscalls! {
     read                     [  0] (fd("fd"), out_by("buf", 2), size("count")) Full(wait files::read);
     write                    [  1] (fd("fd"), in_by("buf", 2), size("count")) Full(wait files::write);
-    open                     [  2] (path("pathname"), hex("flags"), mode("mode")) Full(wait files::open);
+    open                     [  2] (path("pathname"), hex("flags"), mode("mode")) Full(try files::open);
     close                    [  3] (fd("fd")) Full(files::close);
     stat                     [  4] (path("pathname"), out("statbuf", 144)) Full(files::stat);
     fstat                    [  5] (fd("fd"), out("statbuf", 144)) Full(files::fstat);
@@ -159,7 +167,7 @@ syscalls! {
     rename                   [ 82] (path("oldpath"), path("newpath")) Full(files::rename);
     mkdir                    [ 83] (path("pathname"), mode("mode")) Full(files::mkdir);
     rmdir                    [ 84] (path("pathname")) Full(files::rmdir);
-    creat                    [ 85] (path("pathname"), mode("mode")) Full(wait files::creat);
+    creat                    [ 85] (path("pathname"), mode("mode")) Full(try files::creat);
     link                     [ 86] (path("oldpath"), path("newpath")) Full(files::link);
     unlink                   [ 87] (path("pathname")) Full(files::unlink);
     symlink                  [ 88] (path("target"), path("linkpath")) Full(files::symlink);
@@ -331,7 +339,7 @@ syscalls! {
     inotify_add_watch        [254] (fd("fd"), path("pathname"), hex("mask")) Partial(files::inotify_add_watch, "IN_EXCL_UNLINK is always in force; IN_UNMOUNT does not come");
     inotify_rm_watch         [255] (fd("fd"), int("wd")) Full(files::inotify_rm_watch);
     migrate_pages            [256] () Refused(ENOSYS, "there is one memory node");
-    openat                   [257] (dirfd("dirfd"), path("pathname"), hex("flags"), mode("mode")) Full(wait files::openat);
+    openat                   [257] (dirfd("dirfd"), path("pathname"), hex("flags"), mode("mode")) Full(try files::openat);
     mkdirat                  [258] (dirfd("dirfd"), path("pathname"), mode("mode")) Full(files::mkdirat);
     mknodat                  [259] (dirfd("dirfd"), path("pathname"), mode("mode"), hex("dev")) Full(files::mknodat);
     fchownat                 [260] (dirfd("dirfd"), path("pathname"), int("owner"), int("group"), hex("flags")) Full(files::fchownat);
@@ -423,7 +431,7 @@ syscalls! {
     pidfd_open               [434] (int("pid"), hex("flags")) Full(tasks::pidfd_open);
     clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");
     close_range              [436] (fd("first"), fd("last"), hex("flags")) Full(files::close_range);
-    openat2                  [437] (dirfd("dirfd"), path("pathname"), in_by("how", 3), size("size")) Full(wait files::openat2);
+    openat2                  [437] (dirfd("dirfd"), path("pathname"), in_by("how", 3), size("size")) Full(try files::openat2);
     pidfd_getfd              [438] (fd("pidfd"), fd("targetfd"), hex("flags")) Full(tasks::pidfd_getfd);
     faccessat2               [439] (dirfd("dirfd"), path("pathname"), int("mode"), hex("flags")) Full(files::faccessat2);
     process_madvise          [440] (fd("pidfd"), address("vec"), size("vlen"), int("advice"), hex("flags")) Stub(memory::process_madvise, "the advice it takes concerns speed alone");

@@ -132,7 +132,7 @@ impl<'a> Finder<'a> {
         Self { thread, fs: thread.fs(), credentials: thread.credentials() }
     }
 
-    fn access<'b>(&'b self, credentials: &'b Credentials) -> Access<'b> {
+    fn access<'b>(&'b self, credentials: &'b Rc<Credentials>) -> Access<'b> {
         Access { fs: &self.fs, credentials, caller: &**self.thread }
     }
 
@@ -172,7 +172,7 @@ impl<'a> Finder<'a> {
         }
         permission::check(&**inode, &self.credentials, Want::EXECUTE)?;
         landlock::check(&self.credentials, &location, kernel_core::landlock::fs::EXECUTE)?;
-        let kernel = Credentials::of_user(0, 0);
+        let kernel = Rc::new(Credentials::of_user(0, 0));
         let opened =
             open_location(&self.access(&kernel), &location, OpenFlags::empty(), Fresh::No)?;
         let file = opened.into_file()?;

@@ -9,7 +9,7 @@ use guest_process::Reply;
 use guest_process::channel::Piece;
 use kernel_core::wait::PollEvents;
 use kernel_core::{facts, kept_events, moment};
-use kernel_syscalls::handler::Answer;
+use kernel_syscalls::handler::{Answer, Attempt};
 use kernel_syscalls::{Body, Registers, Status};
 use kernel_tasks::Thread;
 use kernel_tasks::ptrace::CallVerdict;
@@ -88,6 +88,13 @@ impl Engine {
                         let answer = handler(Rc::clone(thread), args);
                         self.run(place, seat, answer);
                     }
+                    Body::Try(handler) => match handler(thread, &args) {
+                        Attempt::Done(result) => {
+                            self.answers.note_change(number);
+                            self.finish(place, seat, result.map_err(Interrupted::Errno));
+                        }
+                        Attempt::Wait(rest) => self.run(place, seat, rest),
+                    },
                 }
             }
             Some(Status::Refused(errno, _)) => self.finish(place, seat, Err(errno.into())),

@@ -1,6 +1,7 @@
 //! Rules about paths, made ready to be asked often.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
 use kernel_core::supervisor::Right;
@@ -103,7 +104,7 @@ fn resolved(pattern: &PathPattern, fs: &FsContext) -> Option<PathPattern> {
     if plain.is_empty() {
         return None;
     }
-    let credentials = Credentials::of_user(0, 0);
+    let credentials = Rc::new(Credentials::of_user(0, 0));
     let access = Access { fs, credentials: &credentials, caller: &() };
     let place = lookup(&access, &fs.root(), plain.as_bytes(), LastLink::Follow).ok()?;
     let path = String::from_utf8(place.full_path()?).ok()?;

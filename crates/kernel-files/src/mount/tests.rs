@@ -97,7 +97,7 @@ fn a_copy_for_others_is_locked_and_listens() {
     let hidden = tmpfs();
     attach(&hidden, &folder(&root, b"a")).unwrap();
     hidden.set_flags(MountFlags::READ_ONLY);
-    let who = kernel_core::credentials::Credentials::of_user(7, 7);
+    let who = Rc::new(kernel_core::credentials::Credentials::of_user(7, 7));
     let owner = kernel_core::user_namespace::UserNamespace::new(&who).unwrap();
     let (copy, pairs) = namespace.copy(&owner).unwrap();
     let theirs = pairs.get(&hidden.id).unwrap();

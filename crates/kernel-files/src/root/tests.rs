@@ -2,12 +2,12 @@ use super::*;
 use crate::open::{OpenHow, open};
 use kernel_core::io::VecSink;
 
-fn access<'a>(fs: &'a FsContext, credentials: &'a Credentials) -> Access<'a> {
+fn access<'a>(fs: &'a FsContext, credentials: &'a Rc<Credentials>) -> Access<'a> {
     Access { fs, credentials, caller: &() }
 }
 
 fn read(fs: &FsContext, path: &str) -> SysResult<Vec<u8>> {
-    let credentials = Credentials::of_user(1000, 1000);
+    let credentials = Rc::new(Credentials::of_user(1000, 1000));
     let access = access(fs, &credentials);
     let how = OpenHow::default();
     let file = open(&access, &fs.root(), path.as_bytes(), &how)?.into_file()?;
@@ -37,7 +37,7 @@ fn a_mounted_folder_appears_where_it_was_asked_for() {
     spec.mounts.push(mount.parse().unwrap());
     let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap().context;
     assert_eq!(read(&fs, "/work/deep/note").unwrap(), b"text");
-    let credentials = Credentials::of_user(1000, 1000);
+    let credentials = Rc::new(Credentials::of_user(1000, 1000));
     let access = access(&fs, &credentials);
     let found = lookup(&access, &fs.root(), b"/work/deep/note", LastLink::Follow).unwrap();
     assert_eq!(found.path_from(&fs.root()), (b"/work/deep/note".to_vec(), true));
@@ -49,7 +49,7 @@ fn a_mounted_folder_appears_where_it_was_asked_for() {
 fn writes_go_to_memory_and_not_to_the_host() {
     let spec = SandboxSpec::new(["true"]);
     let fs = default_root(&spec, &SpecialFiles::new(), Hooks::default()).unwrap().context;
-    let root = Credentials::of_user(0, 0);
+    let root = Rc::new(Credentials::of_user(0, 0));
     let access = access(&fs, &root);
     operations::unlink(&access, &fs.root(), b"/usr/bin/env").unwrap();
     assert_eq!(read(&fs, "/usr/bin/env"), Err(Errno::ENOENT));

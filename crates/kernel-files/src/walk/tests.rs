@@ -14,7 +14,7 @@ use linux_abi::files::OpenFlags;
 
 struct World {
     fs: Rc<FsContext>,
-    who: Credentials,
+    who: Rc<Credentials>,
 }
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         let mount = Mount::of(fs, b"root", MountFlags::empty());
         let namespace = MountNamespace::new(Rc::clone(&mount));
         let fs = FsContext::new(namespace, mount.top(), SpecialFiles::new());
-        let world = Self { fs, who: Credentials::of_user(0, 0) };
+        let world = Self { fs, who: Rc::new(Credentials::of_user(0, 0)) };
         for path in ["/a", "/a/b", "/mnt"] {
             world.make(path, NewKind::Directory);
         }
@@ -150,7 +150,7 @@ fn strangers_need_permission_to_search_and_to_change() {
     let mut world = World::new();
     let private = lookup(&world.access(), &world.fs.cwd(), b"/a", LastLink::Follow).unwrap();
     operations::change_mode(&private, &world.who, 0o700).unwrap();
-    world.who = Credentials::of_user(5, 5);
+    world.who = Rc::new(Credentials::of_user(5, 5));
     assert_eq!(world.find("/a/file"), Err(Errno::EACCES));
     assert_eq!(world.find("/a/nothing"), Err(Errno::EACCES));
     assert_eq!(world.open("/new", OpenFlags::CREAT | OpenFlags::WRONLY), Err(Errno::EACCES));
@@ -203,4 +203,34 @@ fn a_removed_directory_is_gone_but_can_be_left() {
     world.fs.set_cwd(inside);
     assert_eq!(world.find("..").unwrap(), "/a");
     assert_eq!(world.open("new", OpenFlags::CREAT | OpenFlags::RDWR), Err(Errno::ENOENT));
+}
+
+#[test]
+fn the_way_to_a_directory_is_known_until_something_changes() {
+    let mut world = World::new();
+    world.make("/a/b/deep", NewKind::Regular);
+    let knows = |world: &World, path: &str| {
+        world.fs.known_directories().find(path.as_bytes(), &world.who).is_some()
+    };
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+    assert!(knows(&world, "/a/b/"));
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+    assert_eq!(world.find("/a/b/nothing"), Err(Errno::ENOENT));
+    assert_eq!(world.find("/a/b/..").unwrap(), "/a");
+    assert_eq!(world.find("/a/b/").unwrap(), "/a/b");
+
+    let root = Rc::clone(&world.who);
+    world.who = Rc::new(Credentials::of_user(5, 5));
+    assert!(!knows(&world, "/a/b/"), "another may not be allowed to go there");
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+    let a = lookup(&world.access(), &world.fs.cwd(), b"/a", LastLink::Follow).unwrap();
+    operations::change_mode(&a, &root, 0o700).unwrap();
+    assert!(!knows(&world, "/a/b/"));
+    assert_eq!(world.find("/a/b/deep"), Err(Errno::EACCES));
+
+    world.who = root;
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+    world.fs.set_root(a);
+    assert_eq!(world.find("/a/b/deep"), Err(Errno::ENOENT));
+    assert_eq!(world.find("/b/deep").unwrap(), "/b/deep");
 }

@@ -18,34 +18,35 @@ use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
 
 use super::caller::{Caller, HERE, read_growing, read_path};
 use super::hand::hand_over;
+use crate::handler::Attempt;
 
 /// The bits that mean "without a name"; the other bits of `O_TMPFILE` are `O_DIRECTORY`.
 const TMPFILE_ONLY: u32 = 0o20_000_000;
 
 /// Opens a file.
-pub(crate) async fn open(
-    thread: Rc<Thread>,
+pub(crate) fn open(
+    thread: &Rc<Thread>,
     path: UserPtr<CString>,
     flags: u32,
     bits: u32,
-) -> WaitResult<Fd> {
-    openat(thread, HERE, path, flags, bits).await
+) -> Attempt<Fd> {
+    openat(thread, HERE, path, flags, bits)
 }
 
 /// Opens a file for writing, new or emptied.
-pub(crate) async fn creat(thread: Rc<Thread>, path: UserPtr<CString>, bits: u32) -> WaitResult<Fd> {
+pub(crate) fn creat(thread: &Rc<Thread>, path: UserPtr<CString>, bits: u32) -> Attempt<Fd> {
     let flags = OpenFlags::CREAT | OpenFlags::WRONLY | OpenFlags::TRUNC;
-    openat(thread, HERE, path, flags.bits(), bits).await
+    openat(thread, HERE, path, flags.bits(), bits)
 }
 
 /// Opens a file, named relative to a directory.
-pub(crate) async fn openat(
-    thread: Rc<Thread>,
+pub(crate) fn openat(
+    thread: &Rc<Thread>,
     directory: Fd,
     path: UserPtr<CString>,
     flags: u32,
     bits: u32,
-) -> WaitResult<Fd> {
+) -> Attempt<Fd> {
     let mut flags = OpenFlags::from_bits_truncate(flags);
     if flags.contains(OpenFlags::PATH) {
         flags &= OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW | OpenFlags::CLOEXEC;
@@ -53,82 +54,121 @@ pub(crate) async fn openat(
     let creates = flags.contains(OpenFlags::CREAT) || flags.bits() & TMPFILE_ONLY != 0;
     let mode = if creates { bits & mode::CHANGEABLE } else { 0 };
     let how = OpenHow { flags, mode, resolve: ResolveFlags::empty() };
-    open_with(thread, directory, path, how).await
+    Opening::begin(thread, directory, path, how).map_or_else(Attempt::from, Opening::attempt)
 }
 
 /// Opens a file in a way that can say more.
-pub(crate) async fn openat2(
-    thread: Rc<Thread>,
+pub(crate) fn openat2(
+    thread: &Rc<Thread>,
     directory: Fd,
     path: UserPtr<CString>,
     how: UserPtr<GuestHow>,
     size: usize,
-) -> WaitResult<Fd> {
-    let how = read_growing(&thread, how, size)?;
+) -> Attempt<Fd> {
+    let opening =
+        read_how(thread, how, size).and_then(|how| Opening::begin(thread, directory, path, how));
+    opening.map_or_else(Attempt::from, Opening::attempt)
+}
+
+fn read_how(thread: &Thread, how: UserPtr<GuestHow>, size: usize) -> SysResult<OpenHow> {
+    let how = read_growing(thread, how, size)?;
     let flags =
         u32::try_from(how.flags).ok().and_then(OpenFlags::from_bits).ok_or(Errno::EINVAL)?;
     let resolve = ResolveFlags::from_bits(how.resolve).ok_or(Errno::EINVAL)?;
     let creates = flags.contains(OpenFlags::CREAT) || flags.bits() & TMPFILE_ONLY != 0;
     let mode = u32::try_from(how.mode).map_err(|_| Errno::EINVAL)?;
     if mode & !mode::CHANGEABLE != 0 || (!creates && mode != 0) {
-        return Err(Errno::EINVAL.into());
+        return Err(Errno::EINVAL);
     }
     if resolve.contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) {
-        return Err(Errno::EINVAL.into());
+        return Err(Errno::EINVAL);
     }
     let with_path =
         OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW | OpenFlags::CLOEXEC;
     if flags.contains(OpenFlags::PATH) && !with_path.contains(flags) {
-        return Err(Errno::EINVAL.into());
+        return Err(Errno::EINVAL);
     }
     if resolve.contains(ResolveFlags::CACHED)
         && (flags.intersects(OpenFlags::TRUNC | OpenFlags::CREAT)
             || flags.bits() & TMPFILE_ONLY != 0)
     {
-        return Err(Errno::EAGAIN.into());
+        return Err(Errno::EAGAIN);
     }
-    open_with(thread, directory, path, OpenHow { flags, mode, resolve }).await
+    Ok(OpenHow { flags, mode, resolve })
 }
 
-async fn open_with(
+/// A file that is being opened.
+struct Opening {
     thread: Rc<Thread>,
     directory: Fd,
-    path: UserPtr<CString>,
+    path: Vec<u8>,
     how: OpenHow,
-) -> WaitResult<Fd> {
-    check_how(&how)?;
-    let path = read_path(&thread, path)?;
-    // Linux takes the number first: without one nothing is made or emptied.
-    thread.files().borrow().find_free(0, thread.descriptor_limit())?;
-    let file = loop {
-        let opened = {
-            let caller = Caller::new(&thread);
-            // To RESOLVE_IN_ROOT, the directory is where absolute paths start, too.
-            let is_in_root = how.resolve.contains(ResolveFlags::IN_ROOT);
-            let start = caller.start(directory, if is_in_root { b"" } else { &path })?;
-            open_path(&caller.access(), &start, &path, &how)?
-        };
-        match opened {
-            Opened::File(file) => break file,
-            Opened::Fifo(location) => break open_fifo(&thread, location, how.flags).await?,
-            Opened::Leased(..) if how.flags.contains(OpenFlags::NONBLOCK) => {
-                return Err(Errno::EAGAIN.into());
-            }
-            Opened::Leased(locks, until) => wait_for_leases(&thread, &locks, until).await?,
-        }
-    };
-    if let Some(location) = file.location()
-        && !how.flags.contains(OpenFlags::PATH)
-    {
-        notify::at(location, Event::Open);
-        let is_emptied = how.flags.contains(OpenFlags::TRUNC) && !file.is_created();
-        if is_emptied && file.inode().is_some_and(|inode| inode.kind() == FileKind::Regular) {
-            notify::at(location, Event::Modify);
+}
+
+impl Opening {
+    fn begin(
+        thread: &Rc<Thread>,
+        directory: Fd,
+        path: UserPtr<CString>,
+        how: OpenHow,
+    ) -> SysResult<Self> {
+        check_how(&how)?;
+        let path = read_path(thread, path)?;
+        // Linux takes the number first: without one nothing is made or emptied.
+        thread.files().borrow().find_free(0, thread.descriptor_limit())?;
+        Ok(Self { thread: Rc::clone(thread), directory, path, how })
+    }
+
+    fn attempt(self) -> Attempt<Fd> {
+        match self.open() {
+            Ok(Opened::File(file)) => Attempt::Done(self.finish(&file)),
+            Ok(opened) => Attempt::Wait(Box::pin(self.wait(opened))),
+            Err(errno) => Attempt::from(errno),
         }
     }
-    let fd = thread.add_file(Rc::clone(&file), how.flags.contains(OpenFlags::CLOEXEC))?;
-    hand_over(&thread, &file);
-    Ok(fd)
+
+    fn open(&self) -> SysResult<Opened> {
+        let caller = Caller::new(&self.thread);
+        // To RESOLVE_IN_ROOT, the directory is where absolute paths start, too.
+        let is_in_root = self.how.resolve.contains(ResolveFlags::IN_ROOT);
+        let start = caller.start(self.directory, if is_in_root { b"" } else { &self.path })?;
+        open_path(&caller.access(), &start, &self.path, &self.how)
+    }
+
+    /// Waits for the other end of a FIFO, or for who has a lease.
+    async fn wait(self, mut opened: Opened) -> WaitResult<Fd> {
+        let flags = self.how.flags;
+        let file = loop {
+            match opened {
+                Opened::File(file) => break file,
+                Opened::Fifo(location) => break open_fifo(&self.thread, location, flags).await?,
+                Opened::Leased(..) if flags.contains(OpenFlags::NONBLOCK) => {
+                    return Err(Errno::EAGAIN.into());
+                }
+                Opened::Leased(locks, until) => {
+                    wait_for_leases(&self.thread, &locks, until).await?;
+                }
+            }
+            opened = self.open()?;
+        };
+        Ok(self.finish(&file)?)
+    }
+
+    fn finish(&self, file: &Rc<OpenFile>) -> SysResult<Fd> {
+        let flags = self.how.flags;
+        if let Some(location) = file.location()
+            && !flags.contains(OpenFlags::PATH)
+        {
+            notify::at(location, Event::Open);
+            let is_emptied = flags.contains(OpenFlags::TRUNC) && !file.is_created();
+            if is_emptied && file.inode().is_some_and(|inode| inode.kind() == FileKind::Regular) {
+                notify::at(location, Event::Modify);
+            }
+        }
+        let fd = self.thread.add_file(Rc::clone(file), flags.contains(OpenFlags::CLOEXEC))?;
+        hand_over(&self.thread, file);
+        Ok(fd)
+    }
 }
 
 /// Flags that make no sense together.
