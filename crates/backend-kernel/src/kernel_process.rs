@@ -163,6 +163,8 @@ impl Sandbox {
         host_sys::die_with_parent().map_err(io_step("die with the starter"))?;
         // Before the zygote starts, so that no guest process ever has more than this one.
         host_sys::drop_privileges().map_err(io_step("drop privileges"))?;
+        // Every connection that leaves, and every host file in use, is a descriptor of this process.
+        host_sys::raise_file_limit().map_err(io_step("raise the limit of open files"))?;
         let children = SignalDescriptor::new(&[SIGCHLD]).map_err(io_step("watch processes"))?;
         children.set_nonblocking().map_err(io_step("watch processes"))?;
         let host_events = HostEvents::new().map_err(kernel_step("watch the host"))?;
@@ -408,8 +410,6 @@ fn open_border(
         network.forbid_internet();
     }
     let Some(Line { socket, has_ipv6 }) = line else { return Ok(None) };
-    // Every connection that leaves is a descriptor of this process.
-    host_sys::raise_file_limit().map_err(io_step("raise the limit of open files"))?;
     let routes = match &spec.network {
         NetworkPolicy::Allow(rules) => egress::policy::Policy::new(rules.clone()).loopback_routes(),
         _ => Vec::new(),

@@ -31,6 +31,12 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// How many descriptors this process may have.
+pub fn file_limit() -> u64 {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Lets this process have as many descriptors as it may ever have.
 pub fn raise_file_limit() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

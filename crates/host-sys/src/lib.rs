@@ -21,7 +21,7 @@ pub use cpu::{
     RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, signal_frame_size, ticks,
     ticks_per_microsecond,
 };
-pub use descriptors::{close_all_but, raise_file_limit};
+pub use descriptors::{close_all_but, file_limit, raise_file_limit};
 pub use errno::errno_of;
 pub use features::{landlock_abi, seccomp_trap_available};
 pub use fork::{Forked, fork_into, map_users};

@@ -13,6 +13,7 @@ mod directory;
 mod inode;
 mod kept;
 mod place;
+mod recent_files;
 mod shared;
 mod status;
 

@@ -16,6 +16,7 @@ use rustix::io::ReadWriteFlags;
 use super::beneath::open_in;
 use super::budget::Mapped;
 use super::inode::HostInode;
+use super::recent_files::{self, Afterwards};
 use super::status::stat_handle;
 use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
 use crate::metadata::FileKind;
@@ -48,7 +49,7 @@ impl HostInode {
     pub(super) fn keep_open(&self, opened: &Rc<OwnedFd>) {
         *self.for_reading.borrow_mut() = Rc::downgrade(opened);
         *self.for_writing.borrow_mut() = Rc::downgrade(opened);
-        self.shared.keep_recent(opened);
+        recent_files::add(opened, Afterwards::Close);
     }
 
     /// A descriptor to read from, shared with all who have one.
@@ -59,7 +60,7 @@ impl HostInode {
         let opened = self.open_content(OFlags::RDONLY)?;
         *self.for_reading.borrow_mut() = Rc::downgrade(&opened);
         if self.shared.is_immutable() {
-            self.shared.keep_recent(&opened);
+            recent_files::add(&opened, Afterwards::Keep);
         }
         Ok(opened)
     }

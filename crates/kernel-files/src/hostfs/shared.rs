@@ -2,20 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use super::HostOptions;
 use super::budget::DiskBudget;
 use super::inode::HostInode;
+use super::recent_files;
 use crate::device_numbers::allocate_device;
 use crate::metadata::DeviceNumber;
 
 /// How many handles of directories stay open.
 const MAX_DIRECTORY_HANDLES: usize = 512;
-
-/// How many recently used descriptors of unchanging files stay open.
-const MAX_RECENT_FILES: usize = 128;
 
 thread_local! {
     /// All folders. The kernel has one thread, so these are those of the sandbox.
@@ -24,12 +21,12 @@ thread_local! {
 
 /// Closes what is open only because it may be needed again, in all folders.
 pub(super) fn close_unused() {
+    recent_files::close_all();
     let folders: Vec<_> = FOLDERS.with_borrow_mut(|folders| {
         folders.retain(|folder| folder.strong_count() > 0);
         folders.iter().filter_map(Weak::upgrade).collect()
     });
     for folder in folders {
-        folder.recent_files.take();
         for directory in folder.open_directories.take().iter().filter_map(Weak::upgrade) {
             directory.close_handle();
         }
@@ -51,7 +48,6 @@ pub struct Shared {
     devices: RefCell<Vec<(u64, DeviceNumber)>>,
     /// Directories with an open handle, oldest first.
     open_directories: RefCell<VecDeque<Weak<HostInode>>>,
-    recent_files: RefCell<VecDeque<Rc<OwnedFd>>>,
 }
 
 impl Shared {
@@ -63,8 +59,8 @@ impl Shared {
             inodes: RefCell::default(),
             devices: RefCell::default(),
             open_directories: RefCell::default(),
-            recent_files: RefCell::default(),
         });
+        recent_files::prepare();
         FOLDERS.with_borrow_mut(|folders| folders.push(Rc::downgrade(&folder)));
         folder
     }
@@ -109,15 +105,6 @@ impl Shared {
             && let Some(oldest) = oldest.upgrade()
         {
             oldest.close_handle();
-        }
-    }
-
-    /// Keeps a descriptor open for a while, because the file will likely be opened again.
-    pub fn keep_recent(&self, handle: &Rc<OwnedFd>) {
-        let mut recent = self.recent_files.borrow_mut();
-        recent.push_back(Rc::clone(handle));
-        if recent.len() > MAX_RECENT_FILES {
-            recent.pop_front();
         }
     }
 }
