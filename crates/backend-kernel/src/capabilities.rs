@@ -9,14 +9,27 @@ use crate::{control_group, lockdown, namespaces};
 
 /// Why this backend cannot run here at all. Cheap: asked at every start.
 pub fn obstacles() -> Vec<String> {
-    /// The processor and the host let programs change the FS and GS base by themselves.
-    const FSGSBASE: usize = 2;
     let mut obstacles = Vec::new();
-    if rustix::param::linux_hwcap().1 & FSGSBASE == 0 {
-        obstacles.push("the processor or the host's kernel has no FSGSBASE".to_owned());
+    if let Err(reason) = host_sys::fsgsbase_available() {
+        obstacles.push(reason.to_string());
+    }
+    if !host_sys::xsave_available() {
+        obstacles.push("the processor or the host's kernel has no XSAVE".to_owned());
     }
     if seccomp_trap_available().is_err() {
         obstacles.push("the host's kernel has no seccomp filters".to_owned());
+    }
+    if let Err(reason) = host_sys::descendants_readable() {
+        obstacles.push(reason.to_string());
+    }
+    let needed = [
+        ("openat2", host_sys::openat2_available()),
+        ("close_range", host_sys::close_range_available()),
+    ];
+    for (name, answer) in needed {
+        if let Err(error) = answer {
+            obstacles.push(format!("the host does not serve {name}: {error}"));
+        }
     }
     obstacles
 }
@@ -53,10 +66,10 @@ fn state(layer: ContainmentLayer, namespaces: &[Namespace]) -> LayerState {
         ContainmentLayer::MountNamespace => namespace(Namespace::Mount),
         ContainmentLayer::NetworkNamespace => namespace(Namespace::Network),
         ContainmentLayer::IpcNamespace => namespace(Namespace::Ipc),
-        ContainmentLayer::Landlock if landlock_abi().is_err() => {
-            LayerState::Unavailable("the host's kernel has none".to_owned())
-        }
-        ContainmentLayer::Landlock => LayerState::InForce,
+        ContainmentLayer::Landlock => match landlock_abi() {
+            Ok(_) => LayerState::InForce,
+            Err(reason) => LayerState::Unavailable(reason.to_string()),
+        },
         // Known to the starter, which says so.
         ContainmentLayer::ControlGroup => LayerState::Unused("not tried".to_owned()),
     }

@@ -15,13 +15,27 @@ use crate::kernel_filter;
 /// restricted.
 pub fn restrict_files(spec: &SandboxSpec) -> LayerReport {
     let state = match landlock_abi() {
-        Err(_) => LayerState::Unavailable("the host's kernel has none".to_owned()),
+        Err(reason) => LayerState::Unavailable(reason.to_string()),
+        Ok(version) if forbids_too_much(version, spec) => LayerState::Unused(
+            "version 1, of Linux before 5.19, forbids to move files between folders, and some are \
+             to be written here; where it is required it holds all the same"
+                .to_owned(),
+        ),
         Ok(version) => match restrict_to(version, &places(spec)) {
             Ok(()) => LayerState::InForce,
             Err(error) => LayerState::Unavailable(error.to_string()),
         },
     };
     LayerReport { layer: ContainmentLayer::Landlock, state }
+}
+
+/// Whether this version would break what the guest may do: the first one lets nobody move or link a
+/// file into another folder, wherever that is.
+fn forbids_too_much(version: u32, spec: &SandboxSpec) -> bool {
+    const LETS_MOVE: u32 = 2;
+    version < LETS_MOVE
+        && !spec.required_containment.contains(&ContainmentLayer::Landlock)
+        && host_places(spec).iter().any(|place| place.is_written)
 }
 
 /// What the tree shows, what the host says of guest processes, and the standard streams of these.
@@ -57,4 +71,25 @@ pub fn check(spec: &SandboxSpec, layers: &[LayerReport]) -> Result<(), Refusal> 
         report.reason_against().is_some() && spec.required_containment.contains(&report.layer)
     });
     missing.map_or(Ok(()), |report| Err(Refusal::Layer(report.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(mount: &str) -> SandboxSpec {
+        let mut spec = SandboxSpec::new(["x"]);
+        spec.mounts.push(mount.parse().unwrap());
+        spec
+    }
+
+    #[test]
+    fn the_first_version_holds_only_where_nothing_is_written_or_it_is_required() {
+        let mut written = spec("/srv:/srv:rw");
+        assert!(forbids_too_much(1, &written));
+        assert!(!forbids_too_much(2, &written));
+        assert!(!forbids_too_much(1, &spec("/srv:/srv")));
+        written.required_containment.insert(ContainmentLayer::Landlock);
+        assert!(!forbids_too_much(1, &written));
+    }
 }

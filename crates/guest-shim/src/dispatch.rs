@@ -136,7 +136,7 @@ pub fn call(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64,
         nr::BRK => Ok(memory::brk(r.rdi)),
         nr::SHMAT => shmat(thread, r),
         nr::SHMDT => Ok(shmdt(thread, r.rdi)),
-        nr::CLOCK_GETTIME if is_own_cpu_clock(r.rdi) => Ok(host::call3(number, r.rdi, r.rsi, 0)),
+        nr::CLOCK_GETTIME if is_host_clock(r.rdi) => Ok(host::call3(number, r.rdi, r.rsi, 0)),
         nr::ARCH_PRCTL => arch_prctl(r),
         nr::SET_TID_ADDRESS | nr::SET_ROBUST_LIST => keep_address(thread, r, number),
         nr::GET_ROBUST_LIST if is_self(thread, r.rdi) => {
@@ -350,9 +350,10 @@ fn membarrier(r: &Registers) -> i64 {
     }
 }
 
-/// The CPU-time clocks of the calling process and thread: the host keeps them.
-fn is_own_cpu_clock(clock: u64) -> bool {
-    matches!(clock as u32, 2 | 3)
+/// The CPU-time clocks of the calling process and thread, which the host keeps, and those that the
+/// vDSO reads too, if the host's clock source lets it.
+fn is_host_clock(clock: u64) -> bool {
+    matches!(clock as u32, 0..=7)
 }
 
 fn arch_prctl(r: &Registers) -> Result<i64, i64> {

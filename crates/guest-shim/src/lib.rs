@@ -39,6 +39,7 @@ mod libc;
 mod locks;
 mod mask;
 mod memory;
+mod populate;
 mod process;
 mod rewrite;
 mod robust;

@@ -9,6 +9,7 @@ use crate::channel::request;
 use crate::entry::Registers;
 use crate::host::{self, errno, map, nr};
 use crate::inbox;
+use crate::populate;
 use crate::process::HEAP;
 use crate::thread::Tcb;
 
@@ -107,23 +108,21 @@ pub fn on_range(number: u64, registers: &Registers) -> Result<i64, i64> {
     if number == nr::MADVISE && !is_advice_allowed(r.rdx) {
         return Err(errno::EINVAL);
     }
+    if number == nr::MADVISE && matches!(r.rdx as u32, populate::READ | populate::WRITE) {
+        return Ok(populate::populate(r.rdi, r.rsi, r.rdx as u32));
+    }
     Ok(host::call3(number, r.rdi, r.rsi, third))
 }
 
-/// Has the host put pages behind memory that is to be locked. Nothing of the sandbox is kept from
-/// being swapped out: that is the host's memory. An old host cannot fill, which nobody can tell
-/// from swapping.
+/// Puts pages behind memory that is to be locked. Nothing of the sandbox is kept from being swapped
+/// out: that is the host's memory.
 pub fn fill(start: u64, length: u64) {
-    const PAGE: u64 = 4096;
-    const POPULATE_READ: u64 = 22;
-    const POPULATE_WRITE: u64 = 23;
     let first = start & !(PAGE - 1);
     let Some(end) = start.checked_add(length) else { return };
     let length = end.next_multiple_of(PAGE) - first;
-    if check_range(first, length).is_ok()
-        && host::call3(nr::MADVISE, first, length, POPULATE_WRITE) < 0
+    if check_range(first, length).is_ok() && populate::populate(first, length, populate::WRITE) < 0
     {
-        host::call3(nr::MADVISE, first, length, POPULATE_READ);
+        populate::populate(first, length, populate::READ);
     }
 }
 

@@ -23,7 +23,11 @@ pub use cpu::{
 };
 pub use descriptors::{close_all_but, file_limit, raise_file_limit};
 pub use errno::errno_of;
-pub use features::{landlock_abi, seccomp_trap_available};
+pub use features::{
+    ForbiddenByYama, NoFsgsbase, NoLandlock, close_range_available, descendants_readable,
+    fsgsbase_available, futex_waitv_available, landlock_abi, openat2_available,
+    seccomp_trap_available, xsave_available,
+};
 pub use fork::{Forked, fork_into, map_users};
 pub use landlock::{Reach, restrict_to};
 pub use lookup::{LookupError, lookup_host};

@@ -77,6 +77,6 @@ impl ContainmentLayer {
 
 impl std::fmt::Display for ContainmentLayer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+        f.pad(self.name())
     }
 }

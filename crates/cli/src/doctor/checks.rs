@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use host_sys::rustix;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
 use serde::Serialize;
 
 use crate::probe::Probe;
@@ -48,16 +47,52 @@ pub fn all() -> Vec<Check> {
             host_sys::seccomp_trap_available().map(|()| String::new()).map_err(words),
             "no guest can be contained: the kernel backend does not start",
         ),
-        check("openat2", openat2(), "host folders cannot be mounted safely"),
+        check(
+            "openat2",
+            host_sys::openat2_available().map(|()| String::new()).map_err(words),
+            "host folders cannot be mounted safely: the kernel backend does not start",
+        ),
+        check(
+            "close_range",
+            host_sys::close_range_available().map(|()| String::new()).map_err(words),
+            "descriptors could leak to guests: the kernel backend does not start",
+        ),
         check("memfd", memfd(), "channels and shared memory cannot be made"),
         check("pidfd", pidfd(), "guest processes cannot be tracked reliably"),
-        check("FSGSBASE", fsgsbase(), "the shim cannot find its per-thread state"),
-        check("reading guest memory", guest_memory(), "large buffers cannot be read"),
+        check(
+            "FSGSBASE",
+            host_sys::fsgsbase_available().map(|()| String::new()).map_err(words),
+            "the shim cannot find its state of a thread: the kernel backend does not start",
+        ),
+        check(
+            "XSAVE",
+            if host_sys::xsave_available() { Ok(String::new()) } else { Err(String::new()) },
+            "signals would lose registers: the kernel backend does not start",
+        ),
+        check(
+            "reading guest memory",
+            host_sys::descendants_readable().map(|()| String::new()).map_err(words),
+            "system calls could not be answered: the kernel backend does not start",
+        ),
+        check(
+            "clocks without a call",
+            clock_source(),
+            "reading the time costs a program inside a signal and a call",
+        ),
         check("CPUs", cpus(), "every system call costs two context switches"),
         check(
             "landlock",
             host_sys::landlock_abi().map(|abi| format!("version {abi}")).map_err(words),
             "the kernel process is not confined to its mounts by landlock",
+        ),
+        check(
+            "futex_waitv",
+            if host_sys::futex_waitv_available() {
+                Ok(String::new())
+            } else {
+                Err("Linux has it from 5.16 on".to_owned())
+            },
+            "programs inside are told that there is none, and wait otherwise",
         ),
     ];
     for probe in Probe::ALL {
@@ -102,15 +137,6 @@ fn architecture() -> Result<String, String> {
     if machine == "x86_64" { Ok(String::new()) } else { Err(machine) }
 }
 
-fn openat2() -> Result<String, String> {
-    let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    root.and_then(|root| rustix::fs::openat2(root, ".", flags, Mode::empty(), resolve))
-        .map(|_| String::new())
-        .map_err(words)
-}
-
 fn memfd() -> Result<String, String> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
     rustix::fs::memfd_create("belljar-doctor", flags).map(|_| String::new()).map_err(words)
@@ -123,24 +149,14 @@ fn pidfd() -> Result<String, String> {
         .map_err(words)
 }
 
-fn fsgsbase() -> Result<String, String> {
-    const HWCAP2_FSGSBASE: usize = 1 << 1;
-    let (_, second) = rustix::param::linux_hwcap();
-    if second & HWCAP2_FSGSBASE != 0 {
-        Ok(String::new())
-    } else {
-        Err("not offered by the processor or the host's kernel".to_owned())
-    }
-}
-
-/// Yama may forbid what the kernel process does with its own guests.
-fn guest_memory() -> Result<String, String> {
-    match fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
-        Ok(scope) if matches!(scope.trim(), "2" | "3") => {
-            Err(format!("kernel.yama.ptrace_scope is {}", scope.trim()))
-        }
-        // Without Yama, and with its milder settings, a process may read its descendants.
-        _ => Ok(String::new()),
+/// Whether programs can read the host's clock by themselves, through the vDSO.
+fn clock_source() -> Result<String, String> {
+    const BY_THEMSELVES: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    match fs::read_to_string(path).as_deref().map(str::trim) {
+        Ok(name) if !BY_THEMSELVES.contains(&name) => Err(format!("the clock source is {name}")),
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) => Ok(String::new()),
     }
 }
 
