@@ -16,8 +16,8 @@ const MAX_RECENT: usize = 128;
 /// How many files stay open for good.
 const MAX_KEPT: usize = 32 << 10;
 
-/// Of the descriptors that the host allows, at most one in so many is kept for good.
-const SHARE_OF_KEPT: u64 = 2;
+/// So many descriptors are left for everything else, and a quarter of the rest.
+const SPARE: u64 = 1024;
 
 /// When there is no room left, one file in so many takes the place of another.
 const REPLACING: usize = 8;
@@ -62,8 +62,10 @@ pub(super) fn close_all() {
 /// Finds out how many files may be kept. To be called before the filter of the kernel process is
 /// there.
 pub(super) fn prepare() {
-    let share = usize::try_from(host_sys::file_limit() / SHARE_OF_KEPT).unwrap_or(usize::MAX);
-    FILES.with_borrow_mut(|files| files.room = Some(share.min(MAX_KEPT)));
+    let share = host_sys::file_limit().saturating_sub(SPARE) / 4;
+    let room =
+        usize::try_from(share).map_or(MAX_KEPT, |share| share.saturating_mul(3).min(MAX_KEPT));
+    FILES.with_borrow_mut(|files| files.room = Some(room));
 }
 
 impl RecentFiles {
