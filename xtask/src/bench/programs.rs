@@ -46,6 +46,10 @@ const PROGRAMS: &[Program] = &[
         run: &["sh", "-c", "git clone -q repo clone; rm -rf clone"],
     },
     Program {
+        name: "git clone, local, to /tmp",
+        run: &["sh", "-c", "git clone -q repo /tmp/belljar-clone; rm -rf /tmp/belljar-clone"],
+    },
+    Program {
         name: "sqlite3, 10,000 inserts",
         run: &["sh", "-c", "rm -f data.db; sqlite3 data.db <inserts.sql"],
     },
@@ -67,11 +71,12 @@ const PROGRAMS: &[Program] = &[
 
 /// What is also measured in a sandbox that is there already, five times in a row: the start of the
 /// sandbox does not count there, and what its kernel has learned does.
-const REPEATED: [&str; 6] = [
+const REPEATED: [&str; 7] = [
     "sh, 200 x /bin/true",
     "find, 20,000 files",
     "grep -r /usr/include",
     "git clone, local",
+    "git clone, local, to /tmp",
     "sqlite3, 10,000 inserts",
     "python3, 50 subprocesses",
 ];
