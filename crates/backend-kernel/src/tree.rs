@@ -43,6 +43,10 @@ pub fn build(spec: &SandboxSpec, kernel: &Rc<Kernel>) -> Result<SandboxTree, Ref
     Ok(tree)
 }
 
+/// Why a folder cannot take a guest's writes.
+const KEEPS_NOTHING: &str = "owners cannot be kept beside its files: its file system has no user \
+                             attributes (a tmpfs has them from Linux 6.6 on)";
+
 /// What a tree that cannot be made means for the sandbox.
 pub fn refusal(error: RootError) -> Refusal {
     let mut reason = None;
@@ -56,6 +60,7 @@ pub fn refusal(error: RootError) -> Refusal {
             reason = match cause {
                 Errno::EBUSY => Some(String::from("another sandbox uses it")),
                 Errno::EEXIST | Errno::ENOTDIR => Some(String::from("it is no folder")),
+                Errno::EOPNOTSUPP => Some(String::from(KEEPS_NOTHING)),
                 _ => None,
             };
             (Purpose::Overlay, path, cause)
@@ -67,8 +72,13 @@ pub fn refusal(error: RootError) -> Refusal {
         }
         RootError::Mount { source_path, destination, cause } => {
             let at = destination.display();
-            reason = (cause == Errno::ENOTDIR)
-                .then(|| format!("{at} has to be of the same kind, a folder or a file"));
+            reason = match cause {
+                Errno::ENOTDIR => {
+                    Some(format!("{at} has to be of the same kind, a folder or a file"))
+                }
+                Errno::EOPNOTSUPP => Some(String::from(KEEPS_NOTHING)),
+                _ => None,
+            };
             (Purpose::Mount, source_path, cause)
         }
     };

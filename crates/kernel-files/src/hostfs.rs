@@ -99,9 +99,12 @@ impl HostFs {
 
 impl HostFs {
     /// Keeps other sandboxes from writing to the folder for as long as the result lives; `EBUSY`
-    /// if one does already.
+    /// if one does already, `EOPNOTSUPP` if owners are to be kept and cannot be.
     pub fn lock(&self) -> SysResult<OwnedFd> {
         let folder = beneath::open_for_listing(&self.root.directory_handle()?)?;
+        if self.shared.options.keeps_owners {
+            kept::check_keeping(&folder)?;
+        }
         let how = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         match rustix::fs::flock(&folder, how).map_err(errno_of) {
             Err(Errno::EAGAIN) => Err(Errno::EBUSY),

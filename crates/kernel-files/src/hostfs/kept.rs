@@ -87,6 +87,16 @@ impl Kept {
     }
 }
 
+/// Whether the host can keep anything beside the files of this folder; `EOPNOTSUPP` if it cannot.
+/// A `tmpfs` can from Linux 6.6 on.
+pub(super) fn check_keeping(folder: &OwnedFd) -> SysResult<()> {
+    match rustix::fs::fgetxattr(folder, NAME, &mut [0_u8; MAX_VALUE]).map_err(errno_of) {
+        Err(Errno::EOPNOTSUPP) => Err(Errno::EOPNOTSUPP),
+        // That nothing is kept yet is no failure, and others show when something is kept.
+        _ => Ok(()),
+    }
+}
+
 /// One name in a directory that is held open. The link names the directory itself, so that no
 /// other can take its place.
 fn path_of(directory: &OwnedFd, name: Option<&[u8]>) -> Vec<u8> {
@@ -96,4 +106,17 @@ fn path_of(directory: &OwnedFd, name: Option<&[u8]>) -> Vec<u8> {
         path.extend_from_slice(name);
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{Mode, OFlags};
+
+    #[test]
+    fn a_file_system_without_attributes_is_known_before_anything_is_written() {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open("/proc", flags, Mode::empty()).unwrap();
+        assert_eq!(check_keeping(&folder), Err(Errno::EOPNOTSUPP));
+    }
 }
