@@ -101,6 +101,23 @@ static void bench_write_1(long n)
 	close(null);
 }
 
+/* A file that grows to 64 MiB, again and again. */
+static void bench_write_64k(long n)
+{
+	char name[] = "/tmp/belljar-bench-XXXXXX";
+	int descriptor = check(mkstemp(name), name);
+	check(unlink(name), name);
+	for (long i = 0; i < n; i++) {
+		if (i % 1024 == 0) {
+			check(ftruncate(descriptor, 0), "ftruncate");
+			check(lseek(descriptor, 0, SEEK_SET), "lseek");
+		}
+		if (write(descriptor, buffer, 64 << 10) != 64 << 10)
+			fail("write");
+	}
+	close(descriptor);
+}
+
 static void pread_of(long n, size_t size)
 {
 	int descriptor = check(open(file, O_RDONLY), file);
@@ -442,6 +459,7 @@ static const struct {
 	{ "clock_gettime", bench_clock_gettime },
 	{ "read 1 B", bench_read_1 },
 	{ "write 1 B", bench_write_1 },
+	{ "write 64 KiB", bench_write_64k },
 	{ "pread 4 KiB", bench_pread_4k },
 	{ "pread 64 KiB", bench_pread_64k },
 	{ "pread 1 MiB", bench_pread_1m },

@@ -14,6 +14,7 @@ const WAKE: u32 = 1;
 const PROT_EXEC: u32 = 4;
 const MADV_DONTNEED: u32 = 4;
 const MADV_FREE: u32 = 8;
+const MADV_POPULATE_WRITE: u32 = 23;
 const AF_UNIX: u32 = 1;
 const SOL_SOCKET: u32 = 1;
 const SO_PASSCRED: u32 = 16;
@@ -138,7 +139,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         number: 28,
         name: "madvise",
-        any_of: &[&[Test::OneOf(2, &[MADV_DONTNEED, MADV_FREE])]],
+        any_of: &[&[Test::OneOf(2, &[MADV_DONTNEED, MADV_FREE, MADV_POPULATE_WRITE])]],
         reason: "memory of its own",
     },
     Rule::always(319, "memfd_create", "channels, files in memory that guests map"),

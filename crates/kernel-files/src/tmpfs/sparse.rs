@@ -12,6 +12,8 @@ use crate::inode::Extent;
 /// finding it.
 const CHUNK: u64 = 16 * PAGE;
 const CHUNK_LEN: usize = 64 << 10;
+/// New memory of at least this length is brought in at once.
+const WORTH_POPULATING: usize = 8 * 4096;
 static ZEROES: [u8; CHUNK_LEN] = [0; CHUNK_LEN];
 
 /// One piece. It may be shorter than [`CHUNK_LEN`]: what is missing is zero.
@@ -138,6 +140,9 @@ impl Sparse {
         if chunk.bytes.len() < end {
             let more = end - chunk.bytes.len();
             chunk.bytes.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
+            if more >= WORTH_POPULATING {
+                host_sys::populate(chunk.bytes.spare_capacity_mut());
+            }
             chunk.bytes.resize(end, 0);
         }
         Ok(chunk.bytes.get_mut(part.start..end).unwrap_or_default())
