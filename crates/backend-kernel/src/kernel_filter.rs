@@ -201,7 +201,10 @@ pub const RULES: &[Rule] = &[
         "modes of files that may be written, named by a descriptor in `/proc`",
     ),
     Rule::always(74, "fsync", "what the guest wants on the disk"),
-    Rule::always(75, "fdatasync", "what the guest wants on the disk"),
+    Rule::always(206, "io_setup", "room for requests to sync; those have no buffers"),
+    Rule::always(209, "io_submit", "have the host sync a file, without waiting"),
+    Rule::always(208, "io_getevents", "which files are synced"),
+    Rule::always(290, "eventfd2", "hear that a file is synced"),
     Rule::always(306, "syncfs", "what the guest wants on the disk"),
     Rule::always(138, "fstatfs", "room on the disk"),
     // Streams.

@@ -168,6 +168,12 @@ fn what_the_host_changes_under_way_is_seen_as_on_linux() {
 }
 
 #[test]
+fn who_waits_for_the_disk_waits_alone() {
+    let place = tempfile::tempdir().unwrap();
+    assert_eq!(output_of(&mut python_inside(place.path(), "sync.py")), "synced others went on\n");
+}
+
+#[test]
 fn a_read_error_of_the_host_is_the_guests() {
     // Nothing is mapped at the start of a process's memory, so that reading there is an error.
     let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));

@@ -6,6 +6,7 @@
 mod children;
 mod cpu;
 mod descriptors;
+mod disk_sync;
 mod errno;
 mod features;
 mod fork;
@@ -23,6 +24,7 @@ pub use cpu::{
     ticks_per_microsecond,
 };
 pub use descriptors::{close_all_but, file_limit, raise_file_limit};
+pub use disk_sync::{SyncRequests, SyncWhat};
 pub use errno::errno_of;
 pub use features::{
     ForbiddenByYama, NoFsgsbase, NoLandlock, close_range_available, descendants_readable,

@@ -11,6 +11,7 @@
 
 pub mod clock_steps;
 pub mod credentials;
+pub mod disk;
 pub mod executor;
 pub mod facts;
 pub mod host_events;

@@ -129,6 +129,12 @@ pub trait Inode: Any {
         Err(Errno::EOPNOTSUPP)
     }
 
+    /// The host file that has to be synced for this one to last; `None` if there is nothing that
+    /// could last, or nothing was changed.
+    fn on_disk(&self) -> SysResult<Option<Rc<OwnedFd>>> {
+        Ok(None)
+    }
+
     /// The path that a symbolic link holds.
     fn read_link(&self) -> SysResult<Vec<u8>> {
         Err(Errno::EINVAL)
@@ -441,12 +447,6 @@ pub trait Content {
             Extent::Data => offset,
             Extent::Hole => size,
         })
-    }
-
-    /// Brings the data to where it lasts; without `data_only` the metadata too.
-    fn sync(&self, data_only: bool) -> SysResult<()> {
-        let _ = data_only;
-        Ok(())
     }
 
     /// The file is about to be opened with these flags. The result is kept until the open file is

@@ -74,9 +74,6 @@ impl FileOps for RegularFile {
         if appends {
             file.set_offset(end);
         }
-        if file.flags().intersects(OpenFlags::DSYNC | OpenFlags::SYNC) {
-            self.content()?.sync(!file.flags().contains(OpenFlags::SYNC))?;
-        }
         Ok(n)
     }
 

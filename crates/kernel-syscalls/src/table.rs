@@ -156,8 +156,8 @@ syscalls! {
     msgctl                   [ 71] (int("msqid"), int("cmd"), address("buf")) Full(ipc::msgctl);
     fcntl                    [ 72] (fd("fd"), int("cmd"), hex("arg")) Full(wait files::fcntl);
     flock                    [ 73] (fd("fd"), int("operation")) Full(wait files::flock);
-    fsync                    [ 74] (fd("fd")) Full(files::fsync);
-    fdatasync                [ 75] (fd("fd")) Full(files::fdatasync);
+    fsync                    [ 74] (fd("fd")) Full(wait files::fsync);
+    fdatasync                [ 75] (fd("fd")) Full(wait files::fdatasync);
     truncate                 [ 76] (path("path"), int("length")) Full(wait files::truncate);
     ftruncate                [ 77] (fd("fd"), int("length")) Full(files::ftruncate);
     getdents                 [ 78] (fd("fd"), out_by("dirp", 2), size("count")) Full(files::getdents);
@@ -359,7 +359,7 @@ syscalls! {
     get_robust_list          [274] (int("pid"), out("head_ptr", 8), out("len_ptr", 8)) Full(tasks::get_robust_list);
     splice                   [275] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(wait files::splice);
     tee                      [276] (fd("fd_in"), fd("fd_out"), size("size"), hex("flags")) Full(wait files::tee);
-    sync_file_range          [277] (fd("fd"), int("offset"), int("nbytes"), hex("flags")) Full(files::sync_file_range);
+    sync_file_range          [277] (fd("fd"), int("offset"), int("nbytes"), hex("flags")) Full(wait files::sync_file_range);
     vmsplice                 [278] (fd("fd"), address("iov"), size("nr_segs"), hex("flags")) Partial(wait files::vmsplice, "SPLICE_F_GIFT copies");
     move_pages               [279] () Refused(ENOSYS, "there is one memory node");
     utimensat                [280] (dirfd("dirfd"), path("pathname"), in_("times", 32), hex("flags")) Full(files::utimensat);
@@ -408,7 +408,7 @@ syscalls! {
     userfaultfd              [323] () Refused(EPERM, "a way to stop the host's memory management half-way");
     membarrier               [324] (int("cmd"), hex("flags"), int("cpu_id")) Shim("done by the host under the filter");
     mlock2                   [325] (address("addr"), size("len"), hex("flags")) Partial(memory::mlock2, "as mlock");
-    copy_file_range          [326] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(files::copy_file_range);
+    copy_file_range          [326] (fd("fd_in"), in_out("off_in", 8), fd("fd_out"), in_out("off_out", 8), size("size"), hex("flags")) Full(wait files::copy_file_range);
     preadv2                  [327] (fd("fd"), address("iov"), size("iovcnt"), int("offset"), hex("pos_h"), hex("flags")) Full(wait files::preadv2);
     pwritev2                 [328] (fd("fd"), address("iov"), size("iovcnt"), int("offset"), hex("pos_h"), hex("flags")) Full(wait files::pwritev2);
     pkey_mprotect            [329] (address("addr"), size("len"), hex("prot"), int("pkey")) Shim("as mprotect without a key; keys are not offered");

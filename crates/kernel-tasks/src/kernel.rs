@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
+use kernel_core::disk::Disk;
 use kernel_core::host_events::HostEvents;
 use kernel_core::supervisor::{self, ProcessEvent};
 use kernel_core::timers::{self, Instant, Timers};
@@ -60,6 +61,8 @@ pub struct Kernel {
     pub network: Rc<Network>,
     /// The host descriptors that are watched.
     pub host_events: HostEvents,
+    /// Where files are brought to last.
+    pub disk: Disk,
     /// Which thread, process, group and session each number names.
     pub ids: IdTable,
     /// The terminals.
@@ -115,6 +118,7 @@ impl Kernel {
             timers,
             mapped_paths: MappedPaths::default(),
             interpreters: PreparedInterpreters::default(),
+            disk: Disk::new(host_events.clone()),
             host_events,
             ids: IdTable::default(),
             cgroups,

@@ -41,6 +41,8 @@ const PATIENCE_NANOS: u64 = 200_000;
 const BIRTH_NANOS: u64 = 100_000;
 /// A host that is not slept in is asked this often for what it has to tell.
 const ASK_NANOS: u64 = 2_000_000;
+/// Timers and the host get their turn after this time, however much there is to do.
+const LONG_TURN_NANOS: u64 = 200_000;
 const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long to poll and to spin, in ticks of the time stamp counter.
@@ -156,11 +158,14 @@ impl Engine {
         let mut last_asked = last_work;
         loop {
             let mut worked = false;
+            let until = ticks() + LONG_TURN_NANOS / 1000 * self.policy.ticks_per_micro;
             for _ in 0..16 {
                 let has_worked = self.look();
                 worked |= has_worked;
                 if !has_worked {
                     ahead::read();
+                } else if ticks() > until {
+                    break;
                 }
                 std::hint::spin_loop();
             }

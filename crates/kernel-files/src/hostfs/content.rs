@@ -25,6 +25,9 @@ use crate::open_file::{MapRequest, MappedFile};
 /// The longest value and the longest list of extended attributes.
 const MAX_XATTR: usize = 64 << 10;
 
+/// Reads of this length or more are worth the question whether they would wait, each time.
+const LARGE_READ: usize = 64 << 10;
+
 /// How much is fetched from a disk at a time.
 const LEAST_AHEAD: u64 = 128 << 10;
 const MOST_AHEAD: u64 = 2 << 20;
@@ -66,6 +69,22 @@ impl HostInode {
             recent_files::add(&opened, Afterwards::Keep);
         }
         Ok(opened)
+    }
+
+    /// A descriptor to sync by: any will do.
+    pub(super) fn to_sync(&self) -> SysResult<Option<Rc<OwnedFd>>> {
+        if self.shared.options.read_only {
+            return Ok(None);
+        }
+        match self.kind() {
+            FileKind::Directory if self.handle_can_list() => self.directory_handle().map(Some),
+            FileKind::Directory => Ok(Some(Rc::new(self.open_for_listing()?))),
+            FileKind::Regular => {
+                let open = self.for_writing.borrow().upgrade();
+                open.map_or_else(|| self.reading(), Ok).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// A descriptor to write to, shared with all who have one.
@@ -115,7 +134,7 @@ impl Content for HostInode {
     }
 
     fn is_cold(&self, offset: u64, length: usize) -> bool {
-        if self.is_warm.get() {
+        if self.is_warm.get() && length < LARGE_READ {
             return false;
         }
         let Ok(file) = self.reading() else { return false };
@@ -218,16 +237,6 @@ impl Content for HostInode {
             Extent::Hole => SeekFrom::Hole(offset),
         };
         rustix::fs::seek(&*self.reading()?, to).map_err(errno_of)
-    }
-
-    fn sync(&self, data_only: bool) -> SysResult<()> {
-        let open = self.for_writing.borrow().upgrade();
-        let file = match open {
-            Some(open) => open,
-            None => self.reading()?,
-        };
-        if data_only { rustix::fs::fdatasync(&*file) } else { rustix::fs::fsync(&*file) }
-            .map_err(errno_of)
     }
 }
 

@@ -451,6 +451,10 @@ impl Inode for HostInode {
         can_have_xattrs(self.kind).then_some(self as &dyn Xattrs)
     }
 
+    fn on_disk(&self) -> SysResult<Option<Rc<OwnedFd>>> {
+        self.to_sync()
+    }
+
     fn read_link(&self) -> SysResult<Vec<u8>> {
         if self.kind != FileKind::Symlink {
             return Err(Errno::EINVAL);

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::disk::sync_now;
 use linux_abi::{Errno, SysResult};
 
 use super::inode::{OverlayInode, Place};
@@ -64,8 +65,10 @@ impl OverlayInode {
             fill(&**lower, &*copy, &metadata, data, &|name| !marks::is_mark(name))?;
             marks::set_origin(&*copy, layer.kind, self.number);
             let Some(work) = work else { return Ok(()) };
-            if let Some(content) = copy.content() {
-                content.sync(false)?;
+            if copy.kind() == FileKind::Regular
+                && let Some(host) = copy.on_disk()?
+            {
+                sync_now(host)?;
             }
             work.publish(&making_name, metadata.kind(), &directory, &name)
         };

@@ -203,6 +203,10 @@ impl Inode for OverlayInode {
         self.copy_up()?.set_acl(kind, acl)
     }
 
+    fn on_disk(&self) -> SysResult<Option<Rc<OwnedFd>>> {
+        self.upper.borrow().as_ref().map_or(Ok(None), |upper| upper.on_disk())
+    }
+
     fn read_link(&self) -> SysResult<Vec<u8>> {
         self.real()?.read_link()
     }
@@ -286,13 +290,6 @@ impl Content for OverlayInode {
 
     fn seek_extent(&self, extent: Extent, offset: u64) -> SysResult<u64> {
         self.with_content(|content| content.seek_extent(extent, offset))
-    }
-
-    fn sync(&self, data_only: bool) -> SysResult<()> {
-        match &*self.upper.borrow() {
-            Some(upper) => upper.content().ok_or(Errno::EINVAL)?.sync(data_only),
-            None => Ok(()),
-        }
     }
 }
 

@@ -148,8 +148,8 @@ async fn run(thread: &Rc<Thread>, request: &Iocb) -> WaitResult<usize> {
         command::PWRITEV => {
             files::pwritev2(thread, fd, UserPtr::new(request.buffer), count, offset, 0, flags).await
         }
-        command::FSYNC if is_plain => Ok(files::fsync(&thread, fd).map(|()| 0)?),
-        command::FDSYNC if is_plain => Ok(files::fdatasync(&thread, fd).map(|()| 0)?),
+        command::FSYNC if is_plain => files::fsync(thread, fd).await.map(|()| 0),
+        command::FDSYNC if is_plain => files::fdatasync(thread, fd).await.map(|()| 0),
         _ => Err(Errno::EINVAL.into()),
     }
 }

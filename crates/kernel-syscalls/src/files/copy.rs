@@ -14,11 +14,13 @@ use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
 
-/// How much is held in the kernel's memory at a time.
+use super::read::wait_for_disk;
+use super::sync::sync_written;
+use super::transfer::{Position, RwFlags};
+
+/// How much is held in the kernel's memory at a time, and copied before others get a turn.
 const PIECE: usize = 256 << 10;
-/// So many pieces, which may be small, are sent before others get a turn.
-const PIECES_PER_TURN: u32 = 64;
-/// The most that one call moves, so that others get their turn. Callers repeat.
+/// The most that one call moves. Callers repeat.
 const MAX_AT_ONCE: usize = 64 << 20;
 
 /// Where one side of a copy is: at an offset that the caller keeps, or at the file's position.
@@ -51,45 +53,44 @@ impl Place {
 }
 
 /// Copies a range of one regular file to another.
-pub(crate) fn copy_file_range(
-    thread: &Rc<Thread>,
+pub(crate) async fn copy_file_range(
+    thread: Rc<Thread>,
     fd_in: Fd,
     offset_in: UserPtr<i64>,
     fd_out: Fd,
     offset_out: UserPtr<i64>,
     length: usize,
     flags: u32,
-) -> SysResult<usize> {
+) -> WaitResult<usize> {
     let (from, to) = (thread.file(fd_in)?, thread.file(fd_out)?);
     if flags != 0 {
-        return Err(Errno::EINVAL);
+        return Err(Errno::EINVAL.into());
     }
     for file in [&from, &to] {
-        let kind = file.metadata()?.kind();
-        if kind == FileKind::Directory {
-            return Err(Errno::EISDIR);
-        }
-        if kind != FileKind::Regular {
-            return Err(Errno::EINVAL);
+        match file.metadata()?.kind() {
+            FileKind::Regular => {}
+            FileKind::Directory => return Err(Errno::EISDIR.into()),
+            _ => return Err(Errno::EINVAL.into()),
         }
     }
     if !from.flags().can_read() || !to.flags().can_write() || to.flags().contains(OpenFlags::APPEND)
     {
-        return Err(Errno::EBADF);
+        return Err(Errno::EBADF.into());
     }
-    let mut source = Place::read(thread, &from, offset_in)?;
-    let mut target = Place::read(thread, &to, offset_out)?;
+    let mut source = Place::read(&thread, &from, offset_in)?;
+    let mut target = Place::read(&thread, &to, offset_out)?;
     let length = length.min(MAX_AT_ONCE);
     if is_same_inode(&from, &to) {
         let distance = source.offset.abs_diff(target.offset);
         if distance < length as u64 {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
     }
-    let copied = copy(&from, &mut source, &to, &mut target, length)?;
-    source.finish(thread, &from)?;
-    target.finish(thread, &to)?;
+    let copied = copy(&thread, (&from, &mut source), (&to, &mut target), length).await?;
+    source.finish(&thread, &from)?;
+    target.finish(&thread, &to)?;
     if copied > 0 {
+        sync_written(&thread, &to, RwFlags::empty()).await?;
         notify::of_file(&from, Event::Access);
         notify::of_file(&to, Event::Modify);
     }
@@ -101,15 +102,18 @@ fn is_same_inode(one: &OpenFile, other: &OpenFile) -> bool {
 }
 
 /// Copies until the end of the source, an error, or `length` bytes.
-fn copy(
-    from: &OpenFile,
-    source: &mut Place,
-    to: &OpenFile,
-    target: &mut Place,
+async fn copy(
+    thread: &Thread,
+    (from, source): (&OpenFile, &mut Place),
+    (to, target): (&OpenFile, &mut Place),
     length: usize,
 ) -> SysResult<usize> {
     let mut n_copied = 0;
-    while n_copied < length {
+    while n_copied < length && !(n_copied > 0 && thread.has_signal()) {
+        if n_copied > 0 {
+            turn_over().await;
+        }
+        wait_for_disk(thread, from, Position::At(source.offset), PIECE, false).await;
         let mut piece = VecSink::new(PIECE.min(length - n_copied));
         let step = from.ops().read(from, &mut piece, source.offset).and_then(|n| {
             if n == 0 {
@@ -166,10 +170,8 @@ pub(crate) async fn sendfile(
     }
     let count = count.min(MAX_AT_ONCE);
     let mut n_sent = 0;
-    let mut n_pieces = 0;
     while n_sent < count {
-        n_pieces += 1;
-        if n_pieces % PIECES_PER_TURN == 0 {
+        if n_sent > 0 {
             turn_over().await;
         }
         match send_piece(&thread, &from, &to, source.offset, count - n_sent).await {
@@ -184,13 +186,14 @@ pub(crate) async fn sendfile(
     }
     source.finish(&thread, &from)?;
     if n_sent > 0 {
+        sync_written(&thread, &to, RwFlags::empty()).await?;
         notify::of_file(&from, Event::Access);
         notify::of_file(&to, Event::Modify);
     }
     Ok(n_sent)
 }
 
-/// Lets everybody else have a turn: a file that is sent to itself grows as it is read.
+/// Lets everybody else have a turn.
 async fn turn_over() {
     let mut is_first = true;
     poll_fn(|context| {
@@ -211,6 +214,7 @@ async fn send_piece(
     max: usize,
 ) -> WaitResult<usize> {
     let mut piece = VecSink::new(PIECE.min(max));
+    wait_for_disk(thread, from, Position::At(offset), PIECE, false).await;
     if from.ops().read(from, &mut piece, offset)? == 0 {
         return Ok(0);
     }

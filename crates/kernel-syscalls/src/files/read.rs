@@ -162,7 +162,7 @@ const LONGEST_WAIT_NANOS: u64 = 5_000_000;
 
 /// Waits until the host has fetched what is to be read, so that nobody else has to wait for its
 /// disk. Returns `false` if there is something to wait for and the caller does not want to.
-async fn wait_for_disk(
+pub(super) async fn wait_for_disk(
     thread: &Thread,
     file: &OpenFile,
     position: Position,

@@ -161,7 +161,7 @@ async fn deliver(
         attempt_on(thread, to, PollEvents::WRITABLE, waits, attempt).await?
     };
     if n > 0 {
-        written(thread, to, RwFlags::empty())?;
+        written(thread, to, RwFlags::empty()).await?;
     }
     Ok(n)
 }

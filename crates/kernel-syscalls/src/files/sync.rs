@@ -3,11 +3,14 @@
 
 use std::rc::Rc;
 
-use kernel_files::FileKind;
+use host_sys::SyncWhat;
+use kernel_files::{FileKind, Inode, OpenFile};
 use kernel_tasks::Thread;
-use linux_abi::{Errno, Fd, SysResult};
+use linux_abi::files::OpenFlags;
+use linux_abi::{Errno, Fd, SysResult, WaitResult};
 
 use super::caller::real_file;
+use super::transfer::RwFlags;
 
 /// Brings everything to where it lasts. Never fails.
 pub(crate) fn sync(thread: &Rc<Thread>) -> SysResult<()> {
@@ -24,49 +27,67 @@ pub(crate) fn syncfs(thread: &Rc<Thread>, fd: Fd) -> SysResult<()> {
 }
 
 /// Brings a file, with its metadata, to where it lasts.
-pub(crate) fn fsync(thread: &Rc<Thread>, fd: Fd) -> SysResult<()> {
-    sync_file(thread, fd, false)
+pub(crate) async fn fsync(thread: Rc<Thread>, fd: Fd) -> WaitResult<()> {
+    sync_file(&thread, fd, SyncWhat::All).await
 }
 
 /// Brings the data of a file to where it lasts.
-pub(crate) fn fdatasync(thread: &Rc<Thread>, fd: Fd) -> SysResult<()> {
-    sync_file(thread, fd, true)
+pub(crate) async fn fdatasync(thread: Rc<Thread>, fd: Fd) -> WaitResult<()> {
+    sync_file(&thread, fd, SyncWhat::Data).await
 }
 
-fn sync_file(thread: &Thread, fd: Fd, data_only: bool) -> SysResult<()> {
+async fn sync_file(thread: &Thread, fd: Fd, what: SyncWhat) -> WaitResult<()> {
     let file = real_file(thread, fd)?;
     // Pipes, sockets and their like have nothing to bring anywhere, and Linux says so.
     let inode = file.inode().ok_or(Errno::EINVAL)?;
     match inode.kind() {
-        FileKind::Regular => inode.content().map_or(Ok(()), |content| content.sync(data_only)),
-        FileKind::Directory => {
-            file.location().map_or(Ok(()), |location| location.mount.file_system.sync())
-        }
-        _ => Err(Errno::EINVAL),
+        FileKind::Regular | FileKind::Directory => Ok(sync_inode(thread, &**inode, what).await?),
+        _ => Err(Errno::EINVAL.into()),
     }
 }
 
+/// Waits until a file is where it lasts, while others go on.
+async fn sync_inode(thread: &Thread, inode: &dyn Inode, what: SyncWhat) -> SysResult<()> {
+    match inode.on_disk()? {
+        Some(host) => thread.kernel().disk.sync(&host, what).await,
+        None => Ok(()),
+    }
+}
+
+/// Brings what was written to where it lasts, if the file or the call wants that of every write.
+pub(super) async fn sync_written(thread: &Thread, file: &OpenFile, call: RwFlags) -> SysResult<()> {
+    let always = file.flags();
+    if !always.contains(OpenFlags::DSYNC) && !call.intersects(RwFlags::DSYNC | RwFlags::SYNC) {
+        return Ok(());
+    }
+    let Some(inode) = file.inode().filter(|inode| inode.kind() == FileKind::Regular) else {
+        return Ok(());
+    };
+    let is_all = always.contains(OpenFlags::SYNC) || call.contains(RwFlags::SYNC);
+    sync_inode(thread, &**inode, if is_all { SyncWhat::All } else { SyncWhat::Data }).await
+}
+
 /// Brings a range of a file to where it lasts.
-pub(crate) fn sync_file_range(
-    thread: &Rc<Thread>,
+pub(crate) async fn sync_file_range(
+    thread: Rc<Thread>,
     fd: Fd,
     offset: i64,
     length: i64,
     flags: u32,
-) -> SysResult<()> {
-    let file = real_file(thread, fd)?;
+) -> WaitResult<()> {
+    let file = real_file(&thread, fd)?;
     if flags & !7 != 0 || offset < 0 || length < 0 || offset.checked_add(length).is_none() {
-        return Err(Errno::EINVAL);
+        return Err(Errno::EINVAL.into());
     }
     let inode = file.inode().ok_or(Errno::ESPIPE)?;
     match inode.kind() {
         FileKind::Regular | FileKind::Directory | FileKind::Symlink | FileKind::BlockDevice => {}
-        _ => return Err(Errno::ESPIPE),
+        _ => return Err(Errno::ESPIPE.into()),
     }
     if flags == 0 {
         return Ok(());
     }
-    inode.content().map_or(Ok(()), |content| content.sync(true))
+    Ok(sync_inode(&thread, &**inode, SyncWhat::Data).await?)
 }
 
 /// Takes advice about how a file will be read, and does without.

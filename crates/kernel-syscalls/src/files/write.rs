@@ -21,6 +21,7 @@ use linux_abi::tasks::rlimit;
 use linux_abi::{Errno, Fd, Interrupted, SysResult, WaitResult};
 
 use super::lend::lend;
+use super::sync::sync_written;
 use super::transfer::{Limited, Position, RwFlags, check_end};
 
 /// Writes at the position.
@@ -156,7 +157,7 @@ async fn write_from(
     };
     let n = report_broken_pipe(thread, file, result)?;
     if n > 0 {
-        written(thread, file, flags)?;
+        written(thread, file, flags).await?;
     }
     Ok(n)
 }
@@ -281,17 +282,13 @@ pub(super) fn room_for(
 }
 
 /// What follows a write: set-id bits go, watchers are told, data is brought to where it lasts.
-pub(super) fn written(thread: &Thread, file: &Rc<OpenFile>, flags: RwFlags) -> SysResult<()> {
+pub(super) async fn written(thread: &Thread, file: &Rc<OpenFile>, flags: RwFlags) -> SysResult<()> {
     if let Some(inode) = file.inode()
         && inode.kind() == FileKind::Regular
     {
         remove_privileges(inode, &thread.credentials())?;
-        if flags.intersects(RwFlags::DSYNC | RwFlags::SYNC)
-            && let Some(content) = inode.content()
-        {
-            content.sync(!flags.contains(RwFlags::SYNC))?;
-        }
     }
+    sync_written(thread, file, flags).await?;
     notify::of_file(file, Event::Modify);
     Ok(())
 }
