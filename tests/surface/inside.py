@@ -52,6 +52,8 @@ def files(folder):
         with mmap.mmap(file.fileno(), 4096) as mapped:
             mapped[0:3] = b"abc"
             mapped.flush()
+    with contextlib.suppress(OSError), open("/etc/hosts", "ab"):
+        pass  # copied to the folder that keeps writes, and synced before it is seen there
     os.statvfs(path)
     os.utime(path, (1, 2))
     os.symlink("file", os.path.join(folder, "link"))

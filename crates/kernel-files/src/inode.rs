@@ -8,6 +8,7 @@
 //! compared and [`Attachments`] are found again.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -44,6 +45,11 @@ pub trait FileSystem: Any {
     /// Whether nothing can ever be written to it, whatever the mount says.
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    /// Says whether it is read-only as a whole, of those that can be changed in that (a remount).
+    fn read_only_switch(&self) -> Option<&Cell<bool>> {
+        None
     }
 
     /// Its own options, as `/proc/mounts` shows them after the mount's: `size=1024k`.

@@ -21,6 +21,9 @@ pub use groups::Propagation;
 pub use namespace::MountNamespace;
 pub use tree::{attach, copy_tree, dissolve, move_tree, tree_of, unmount};
 
+/// Unique numbers of mounts are beyond this one.
+pub const NO_UNIQUE_ID: u64 = 1 << 31;
+
 /// A place in the tree: a name as seen through a mount.
 #[derive(Clone)]
 pub struct Location {
@@ -302,7 +305,44 @@ impl Mount {
 
     /// Whether nothing may be written through it.
     pub fn is_read_only(&self) -> bool {
+        self.is_shown_read_only() || self.is_file_system_read_only()
+    }
+
+    /// Whether it shows itself as read-only, apart from what was switched for its file system.
+    pub fn is_shown_read_only(&self) -> bool {
         self.flags.get().contains(MountFlags::READ_ONLY) || self.file_system.is_read_only()
+    }
+
+    /// Whether nothing may be written to its file system, through whichever mount.
+    pub fn is_file_system_read_only(&self) -> bool {
+        let switch = self.file_system.read_only_switch();
+        switch.is_some_and(Cell::get) || self.file_system.is_read_only()
+    }
+
+    /// The number of `statmount(2)`, which is never used again, and is none of the small ones.
+    pub fn unique_id(&self) -> u64 {
+        NO_UNIQUE_ID + self.id
+    }
+
+    /// Whether its file system belongs to somebody with more rights than the namespace it is in.
+    pub fn is_handed_down(&self) -> bool {
+        !self.locked_flags.get().is_empty()
+    }
+
+    /// Which directory of the file system is mounted: `/`, or another one for a bind mount.
+    pub fn path_in_file_system(&self) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut at = Rc::clone(&self.root);
+        while let Some(parent) = at.parent() {
+            names.push(at.name());
+            at = parent;
+        }
+        let steps = names.iter().rev().flat_map(|name| [b"/", &**name].concat());
+        let mut path: Vec<u8> = steps.collect();
+        if path.is_empty() {
+            path.push(b'/');
+        }
+        path
     }
 
     /// Its top, as a place.

@@ -17,7 +17,7 @@ mod work;
 mod tests;
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
@@ -113,6 +113,7 @@ impl Shared {
 pub struct Overlay {
     shared: Rc<Shared>,
     root: Rc<OverlayInode>,
+    is_read_only: Cell<bool>,
 }
 
 impl Overlay {
@@ -135,7 +136,7 @@ impl Overlay {
             layers: RefCell::default(),
         });
         let root = OverlayInode::root(&shared, top, lowers)?;
-        Ok(Rc::new(Self { shared, root }))
+        Ok(Rc::new(Self { shared, root, is_read_only: Cell::default() }))
     }
 
     /// Leaves nothing of its own in the folder that keeps writes. Files can still be read.
@@ -205,6 +206,10 @@ impl FileSystem for Overlay {
 
     fn is_read_only(&self) -> bool {
         self.shared.upper.is_none()
+    }
+
+    fn read_only_switch(&self) -> Option<&Cell<bool>> {
+        Some(&self.is_read_only)
     }
 
     fn sync(&self) -> SysResult<()> {

@@ -14,7 +14,7 @@ mod sparse;
 mod tests;
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use linux_abi::SysResult;
@@ -32,6 +32,7 @@ pub struct Tmpfs {
     root: Rc<MemoryInode>,
     /// What was said of it, beside its size.
     options: RefCell<String>,
+    is_read_only: Cell<bool>,
 }
 
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -42,7 +43,7 @@ impl Tmpfs {
         let space = Space::new(limits);
         let new = NewInode { kind: NewKind::Directory, mode, uid, gid };
         let root = MemoryInode::root(&space, &new);
-        Rc::new(Self { space, root, options: RefCell::default() })
+        Rc::new(Self { space, root, options: RefCell::default(), is_read_only: Cell::default() })
     }
 
     /// Shows one more option in `/proc/mounts`.
@@ -92,6 +93,10 @@ impl FileSystem for Tmpfs {
             n_files,
             n_free_files,
         })
+    }
+
+    fn read_only_switch(&self) -> Option<&Cell<bool>> {
+        Some(&self.is_read_only)
     }
 
     fn options(&self) -> String {

@@ -47,7 +47,8 @@ pub(crate) use ioctl::ioctl;
 pub(crate) use landlock::{landlock_add_rule, landlock_create_ruleset, landlock_restrict_self};
 pub(crate) use memfd::memfd_create;
 pub(crate) use mount::{
-    fsconfig, fsmount, fsopen, mount, move_mount, open_tree, pivot_root, umount2,
+    fsconfig, fsmount, fsopen, fspick, listmount, mount, mount_setattr, move_mount, open_tree,
+    open_tree_attr, pivot_root, statmount, umount2,
 };
 pub(crate) use names::{
     link, linkat, mkdir, mkdirat, mknod, mknodat, rename, renameat, renameat2, rmdir, symlink,

@@ -425,9 +425,9 @@ syscalls! {
     open_tree                [428] (dirfd("dfd"), path("pathname"), hex("flags")) Full(files::open_tree);
     move_mount               [429] (dirfd("from_dfd"), path("from_path"), dirfd("to_dfd"), path("to_path"), hex("flags")) Partial(files::move_mount, "mounts have no groups to join, and none is put beneath another (EINVAL)");
     fsopen                   [430] (path("fs_name"), hex("flags")) Full(files::fsopen);
-    fsconfig                 [431] (fd("fs_fd"), int("cmd"), path("key"), address("value"), int("aux")) Partial(files::fsconfig, "options are words and strings; changing a mounted file system changes nothing");
+    fsconfig                 [431] (fd("fs_fd"), int("cmd"), path("key"), address("value"), int("aux")) Partial(files::fsconfig, "options are words and strings");
     fsmount                  [432] (fd("fs_fd"), hex("flags"), hex("attr_flags")) Full(files::fsmount);
-    fspick                   [433] () Missing;
+    fspick                   [433] (dirfd("dfd"), path("path"), hex("flags")) Full(files::fspick);
     pidfd_open               [434] (int("pid"), hex("flags")) Full(tasks::pidfd_open);
     clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");
     close_range              [436] (fd("first"), fd("last"), hex("flags")) Full(files::close_range);
@@ -436,7 +436,7 @@ syscalls! {
     faccessat2               [439] (dirfd("dirfd"), path("pathname"), int("mode"), hex("flags")) Full(files::faccessat2);
     process_madvise          [440] (fd("pidfd"), address("vec"), size("vlen"), int("advice"), hex("flags")) Stub(memory::process_madvise, "the advice it takes concerns speed alone");
     epoll_pwait2             [441] (fd("epfd"), out("events", 768), int("maxevents"), in_("timeout", 16), in_("sigmask", 8), size("sigsetsize")) Full(wait events::epoll_pwait2);
-    mount_setattr            [442] () Missing;
+    mount_setattr            [442] (dirfd("dfd"), path("path"), hex("flags"), in_by("uattr", 4), size("usize")) Partial(files::mount_setattr, "owners cannot be mapped (EINVAL)");
     quotactl_fd              [443] (fd("fd"), int("op"), int("id"), address("addr")) Refused(ENOSYS, "as a kernel without quotas; sizes are limited per file system");
     landlock_create_ruleset  [444] (address("attr"), size("size"), hex("flags")) Full(files::landlock_create_ruleset);
     landlock_add_rule        [445] (fd("ruleset_fd"), int("rule_type"), address("rule_attr"), hex("flags")) Full(files::landlock_add_rule);
@@ -451,8 +451,8 @@ syscalls! {
     futex_wake               [454] () Missing;
     futex_wait               [455] () Missing;
     futex_requeue            [456] () Missing;
-    statmount                [457] () Missing;
-    listmount                [458] () Missing;
+    statmount                [457] (address("req"), address("buf"), size("bufsize"), hex("flags")) Full(files::statmount);
+    listmount                [458] (address("req"), address("mnt_ids"), size("nr_mnt_ids"), hex("flags")) Full(files::listmount);
     lsm_get_self_attr        [459] (int("attr"), address("ctx"), address("size"), hex("flags")) Refused(EOPNOTSUPP, "there are no security modules");
     lsm_set_self_attr        [460] (int("attr"), address("ctx"), size("size"), hex("flags")) Refused(EOPNOTSUPP, "there are no security modules");
     lsm_list_modules         [461] (address("ids"), address("size"), hex("flags")) Refused(EOPNOTSUPP, "there are no security modules");
@@ -461,7 +461,7 @@ syscalls! {
     getxattrat               [464] (dirfd("dfd"), path("pathname"), hex("at_flags"), path("name"), in_("args", 16), size("usize")) Full(files::getxattrat);
     listxattrat              [465] (dirfd("dfd"), path("pathname"), hex("at_flags"), address("list"), size("size")) Full(files::listxattrat);
     removexattrat            [466] (dirfd("dfd"), path("pathname"), hex("at_flags"), path("name")) Full(files::removexattrat);
-    open_tree_attr           [467] () Missing;
+    open_tree_attr           [467] (dirfd("dfd"), path("pathname"), hex("flags"), in_by("uattr", 4), size("usize")) Partial(files::open_tree_attr, "owners cannot be mapped (EINVAL)");
 }
 
 /// Finds a call by its number. Runs once per call, so it is a table look-up.

@@ -1,9 +1,11 @@
 //! Files: open flags, modes, stat structures, directory entries, locks, ioctl numbers of files.
 
 mod control;
+mod mounts;
 mod stat;
 
 pub use control::{FileLock, OpenHow, XattrArgs, at, fcntl, ioctl, lock, owner};
+pub use mounts::{MountAttr, MountIdRequest, StatMount, mount_attr, statmount_mask};
 pub use stat::{Stat, Statfs, Statx, StatxTimestamp, statx_mask};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

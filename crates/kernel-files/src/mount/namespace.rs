@@ -9,7 +9,7 @@ use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::{Errno, SysResult};
 
 use super::tree::{self, Kinship, copy_with, relink, tree_of, unlink};
-use super::{Location, Mount};
+use super::{Location, Mount, NO_UNIQUE_ID};
 
 /// How many mounts a namespace may have (Linux: `fs.mount-max`, which is larger).
 pub(super) const MAX_MOUNTS: usize = 10_000;
@@ -131,6 +131,12 @@ impl MountNamespace {
     /// All mounts, oldest first.
     pub fn all(&self) -> Vec<Rc<Mount>> {
         self.by_id.borrow().values().cloned().collect()
+    }
+
+    /// The one with this unique number.
+    pub fn find(&self, unique_id: u64) -> Option<Rc<Mount>> {
+        let id = unique_id.checked_sub(NO_UNIQUE_ID)?;
+        self.by_id.borrow().get(&id).cloned()
     }
 
     /// How many there are.

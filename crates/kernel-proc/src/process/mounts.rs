@@ -94,8 +94,8 @@ fn escape(text: &[u8]) -> String {
     shown
 }
 
-fn flags(mount: &Mount) -> String {
-    let mut shown = String::from(if mount.is_read_only() { "ro" } else { "rw" });
+fn flags(mount: &Mount, is_read_only: bool) -> String {
+    let mut shown = String::from(if is_read_only { "ro" } else { "rw" });
     for (flag, name) in [
         (MountFlags::NO_SUID, ",nosuid"),
         (MountFlags::NO_DEV, ",nodev"),
@@ -129,7 +129,7 @@ pub(super) fn mounts(view: &View) -> SysResult<Vec<u8>> {
             escape(&mount.source),
             escape(&path),
             mount.file_system.type_name(),
-            with_options(&flags(&mount), &mount.file_system.options()),
+            with_options(&flags(&mount, mount.is_read_only()), &mount.file_system.options()),
         ));
     }
     Ok(to_bytes(&text))
@@ -140,7 +140,7 @@ pub(super) fn mountinfo(view: &View) -> SysResult<Vec<u8>> {
     for (mount, path) in visible(view) {
         let device = mount.file_system.device();
         let parent = mount.place().map_or(ABOVE_ALL, |place| place.mount.id);
-        let read_only = mount.file_system.is_read_only();
+        let read_only = mount.is_file_system_read_only();
         text.push_str(&format!(
             "{} {parent} {}:{} {} {} {}{} - {} {} {}\n",
             mount.id,
@@ -148,7 +148,7 @@ pub(super) fn mountinfo(view: &View) -> SysResult<Vec<u8>> {
             device.minor,
             escape(&shown_root(&mount, view)),
             escape(&path),
-            flags(&mount),
+            flags(&mount, mount.is_shown_read_only()),
             propagation(&mount, &view.root),
             mount.file_system.type_name(),
             escape(&mount.source),
@@ -185,23 +185,8 @@ fn shown_root(mount: &Rc<Mount>, view: &View) -> Vec<u8> {
     let group = mount.root.inode().ok().and_then(|inode| inode.attachments().get::<Cgroup>());
     match (group, &view.cgroup_root) {
         (Some(group), Some(root)) => group.path_from(root),
-        _ => root_in_file_system(mount),
+        _ => mount.path_in_file_system(),
     }
-}
-
-/// Which directory of the file system is mounted: `/`, or another one for a bind mount.
-fn root_in_file_system(mount: &Rc<Mount>) -> Vec<u8> {
-    let mut names = Vec::new();
-    let mut at = Rc::clone(&mount.root);
-    while let Some(parent) = at.parent() {
-        names.push(at.name());
-        at = parent;
-    }
-    let mut path: Vec<u8> = names.iter().rev().flat_map(|name| [b"/", &**name].concat()).collect();
-    if path.is_empty() {
-        path.push(b'/');
-    }
-    path
 }
 
 pub(super) fn mountstats(view: &View) -> SysResult<Vec<u8>> {

@@ -1,9 +1,12 @@
 //! `mount(2)`, `umount2(2)`, `pivot_root(2)`.
 
+mod attributes;
 mod cgroup;
 mod descriptors;
 mod options;
 mod overlay;
+mod status;
+mod writers;
 
 use std::rc::Rc;
 
@@ -16,17 +19,26 @@ use kernel_files::walk::LastLink;
 use kernel_files::{FileKind, FileSystem, Location, Mount};
 use kernel_tasks::Thread;
 use kernel_tasks::namespaces::NamespaceFile;
-use linux_abi::files::MountFlags;
+use linux_abi::files::{MountFlags, mount_attr};
 use linux_abi::{Errno, SysResult};
 
 use super::caller::{Caller, HERE, read_path};
-pub(crate) use descriptors::{fsconfig, fsmount, fsopen, move_mount, open_tree};
+pub(crate) use attributes::mount_setattr;
+pub(crate) use descriptors::{
+    fsconfig, fsmount, fsopen, fspick, move_mount, open_tree, open_tree_attr,
+};
+pub(crate) use status::{listmount, statmount};
+use writers::{is_written, is_written_through};
 
 const MS_REMOUNT: u64 = 0x20;
 const MS_BIND: u64 = 0x1000;
 const MS_MOVE: u64 = 0x2000;
 const MS_REC: u64 = 0x4000;
-const MS_PROPAGATION: u64 = 0x1e_0000;
+const MS_UNBINDABLE: u64 = 1 << 17;
+const MS_PRIVATE: u64 = 1 << 18;
+const MS_SLAVE: u64 = 1 << 19;
+const MS_SHARED: u64 = 1 << 20;
+const MS_PROPAGATION: u64 = MS_UNBINDABLE | MS_PRIVATE | MS_SLAVE | MS_SHARED;
 /// A magic number in the upper half, from before there were so many flags.
 const MS_MAGIC: u64 = 0xc0ed_0000;
 const MS_MAGIC_MASK: u64 = 0xffff_0000;
@@ -136,15 +148,50 @@ fn remount(
     let mount = &place.mount;
     let new = mount_flags(flags, Some(mount.flags()));
     mount.check_locked_flags(new)?;
-    if let Some(data) = data
-        && let Some(tmpfs) = mount.file_system.as_any().downcast_ref::<Tmpfs>()
+    if let Some(data) = data {
+        let is_read_only = new.contains(MountFlags::READ_ONLY);
+        let is_foreign = mount.is_handed_down();
+        reconfigure(caller, &mount.file_system, is_foreign, data, Some(is_read_only))?;
+    } else if (new - mount.flags()).contains(MountFlags::READ_ONLY)
+        && is_written_through(caller.thread(), mount)
     {
-        if !caller.credentials.has(cap::SYS_ADMIN) && caller.fs.namespace().owner.is_initial() {
-            return Err(Errno::EPERM);
-        }
-        options::Tmpfs::parse(data, &caller.credentials)?.change(tmpfs)?;
+        return Err(Errno::EBUSY);
     }
     mount.set_flags(new);
+    caller.fs.namespace().note_change();
+    Ok(())
+}
+
+/// Changes a file system itself, for all of its mounts.
+fn reconfigure(
+    caller: &Caller<'_>,
+    file_system: &Rc<dyn FileSystem>,
+    is_foreign: bool,
+    data: &[u8],
+    is_read_only: Option<bool>,
+) -> SysResult<()> {
+    let options = match file_system.as_any().downcast_ref::<Tmpfs>() {
+        Some(tmpfs) => Some((tmpfs, options::Tmpfs::parse(data, &caller.credentials)?)),
+        None => None,
+    };
+    let owner = Rc::clone(&caller.fs.namespace().owner);
+    if is_foreign || !caller.credentials.has(cap::SYS_ADMIN) && owner.is_initial() {
+        return Err(Errno::EPERM);
+    }
+    let switch = file_system.read_only_switch();
+    if let Some(switch) = switch
+        && is_read_only == Some(true)
+        && !switch.get()
+        && is_written(caller.thread(), file_system)
+    {
+        return Err(Errno::EBUSY);
+    }
+    if let Some((tmpfs, options)) = options {
+        options.change(tmpfs)?;
+    }
+    if let (Some(switch), Some(is_read_only)) = (switch, is_read_only) {
+        switch.set(is_read_only);
+    }
     caller.fs.namespace().note_change();
     Ok(())
 }
@@ -165,19 +212,20 @@ fn bind(
     attach(&bound, place).inspect_err(|_| dissolve(&bound))
 }
 
+/// The one propagation that `flags` name.
+fn propagation_of(flags: u64) -> SysResult<Propagation> {
+    match flags {
+        MS_UNBINDABLE => Ok(Propagation::Unbindable),
+        MS_PRIVATE => Ok(Propagation::Private),
+        MS_SLAVE => Ok(Propagation::Slave),
+        MS_SHARED => Ok(Propagation::Shared),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
 fn change_propagation(caller: &Caller<'_>, place: &Location, flags: u64) -> SysResult<()> {
-    const MS_UNBINDABLE: u64 = 1 << 17;
-    const MS_PRIVATE: u64 = 1 << 18;
-    const MS_SLAVE: u64 = 1 << 19;
-    const MS_SHARED: u64 = 1 << 20;
     const MS_SILENT: u64 = 1 << 15;
-    let propagation = match flags & !(MS_REC | MS_SILENT) {
-        MS_UNBINDABLE => Propagation::Unbindable,
-        MS_PRIVATE => Propagation::Private,
-        MS_SLAVE => Propagation::Slave,
-        MS_SHARED => Propagation::Shared,
-        _ => return Err(Errno::EINVAL),
-    };
+    let propagation = propagation_of(flags & !(MS_REC | MS_SILENT))?;
     if !place.is_mount_root() {
         return Err(Errno::EINVAL);
     }
@@ -202,27 +250,28 @@ fn move_to(caller: &Caller<'_>, source: &Location, place: &Location) -> SysResul
     move_tree(&source.mount, place)
 }
 
-/// The mount flags that `MOUNT_ATTR_*` of the newer calls stand for.
+/// The flags of a new mount that `MOUNT_ATTR_*` of the newer calls stand for.
 fn attributes_of(attributes: u32) -> SysResult<MountFlags> {
-    const SAME_BITS: u32 = 0x0f;
-    const ATIME: u32 = 0x70;
-    const NO_ATIME: u32 = 0x10;
-    const STRICT_ATIME: u32 = 0x20;
-    const NO_DIR_ATIME: u32 = 0x80;
-    const NO_SYMLINK_FOLLOW: u32 = 0x20_0000;
-    let known = SAME_BITS | ATIME | NO_DIR_ATIME | NO_SYMLINK_FOLLOW;
-    if attributes & !known != 0 {
+    let attributes = u64::from(attributes);
+    let flags = flags_of_attributes(attributes & !mount_attr::ATIME)?;
+    match attributes & mount_attr::ATIME {
+        0 => Ok(flags | MountFlags::RELATIVE_ATIME),
+        mount_attr::NOATIME => Ok(flags | MountFlags::NO_ATIME),
+        mount_attr::STRICTATIME => Ok(flags),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// The flags of a mount that `MOUNT_ATTR_*` stand for, but for those of access times and ids.
+fn flags_of_attributes(attributes: u64) -> SysResult<MountFlags> {
+    use mount_attr::{NODEV, NODIRATIME, NOEXEC, NOSUID, NOSYMFOLLOW, RDONLY};
+    const SAME_BITS: u64 = RDONLY | NOSUID | NODEV | NOEXEC;
+    if attributes & !(SAME_BITS | NODIRATIME | NOSYMFOLLOW) != 0 {
         return Err(Errno::EINVAL);
     }
-    let mut flags = MountFlags::from_bits_truncate(u64::from(attributes & SAME_BITS));
-    match attributes & ATIME {
-        0 => flags |= MountFlags::RELATIVE_ATIME,
-        NO_ATIME => flags |= MountFlags::NO_ATIME,
-        STRICT_ATIME => {}
-        _ => return Err(Errno::EINVAL),
-    }
-    flags.set(MountFlags::NO_DIR_ATIME, attributes & NO_DIR_ATIME != 0);
-    flags.set(MountFlags::NO_SYMLINK_FOLLOW, attributes & NO_SYMLINK_FOLLOW != 0);
+    let mut flags = MountFlags::from_bits_truncate(attributes & SAME_BITS);
+    flags.set(MountFlags::NO_DIR_ATIME, attributes & NODIRATIME != 0);
+    flags.set(MountFlags::NO_SYMLINK_FOLLOW, attributes & NOSYMFOLLOW != 0);
     Ok(flags)
 }
 

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use kernel_core::facts;
 use kernel_core::memory::{CString, UserPtr};
+use kernel_files::mount::NO_UNIQUE_ID;
 use kernel_files::{Metadata, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{Stat, Statx, StatxTimestamp, at, statx_mask};
@@ -121,7 +122,12 @@ pub(crate) fn statx(
     let known = at::SYMLINK_NOFOLLOW | at::NO_AUTOMOUNT | at::EMPTY_PATH | at::STATX_SYNC_TYPE;
     check_flags(flags, known)?;
     let (metadata, mount) = metadata_of(thread, directory, path, flags)?;
-    buffer.write(&thread.memory(), &to_statx(&metadata, mount))
+    let mut status = to_statx(&metadata, mount);
+    if mount != 0 && mask & statx_mask::MNT_ID_UNIQUE != 0 {
+        status.stx_mnt_id = NO_UNIQUE_ID + mount;
+        status.stx_mask ^= statx_mask::MNT_ID | statx_mask::MNT_ID_UNIQUE;
+    }
+    buffer.write(&thread.memory(), &status)
 }
 
 fn to_statx(metadata: &Metadata, mount: u64) -> Statx {

@@ -79,6 +79,7 @@ pub mod statx_mask {
     pub const BASIC_STATS: u32 = 0x7ff;
     pub const BTIME: u32 = 0x800;
     pub const MNT_ID: u32 = 0x1000;
+    pub const MNT_ID_UNIQUE: u32 = 0x4000;
     /// A bit that no kernel may be asked for.
     pub const RESERVED: u32 = 0x8000_0000;
 }

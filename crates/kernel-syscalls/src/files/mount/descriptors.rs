@@ -11,20 +11,25 @@ use kernel_core::credentials::{Credentials, cap};
 use kernel_core::memory::{CString, UserPtr};
 use kernel_core::supervisor;
 use kernel_files::mount::{attach, copy_tree, dissolve, move_tree};
-use kernel_files::{FileOps, Location, Mount, OpenFile};
+use kernel_files::{FileOps, FileSystem, Location, Mount, OpenFile};
 use kernel_tasks::Thread;
-use linux_abi::files::{MountFlags, OpenFlags, at};
+use linux_abi::files::{MountAttr, MountFlags, OpenFlags, at};
 use linux_abi::{Errno, Fd, SysResult};
 
-use super::super::caller::{Caller, last_link, read_path};
-use super::{attributes_of, check_kinds, is_known_kind, new_mount, options};
+use super::super::caller::{Caller, check_flags, last_link, read_path};
+use super::attributes::{AT_RECURSIVE, Change};
+use super::{attributes_of, check_kinds, is_known_kind, new_mount, options, reconfigure};
 
 const FSOPEN_CLOEXEC: u32 = 1;
 const FSMOUNT_CLOEXEC: u32 = 1;
 const OPEN_TREE_CLONE: u32 = 1;
 const OPEN_TREE_CLOEXEC: u32 = 0x8_0000;
 const AT_NO_AUTOMOUNT: u32 = 0x800;
-const AT_RECURSIVE: u32 = 0x8000;
+const FSPICK_CLOEXEC: u32 = 1;
+const FSPICK_SYMLINK_NOFOLLOW: u32 = 2;
+const FSPICK_EMPTY_PATH: u32 = 8;
+/// Those, and the one about automatic mounts, of which there are none.
+const FSPICK_KNOWN: u32 = 0xf;
 const MOVE_F_SYMLINKS: u32 = 0x01;
 const MOVE_F_EMPTY_PATH: u32 = 0x04;
 const MOVE_T_SYMLINKS: u32 = 0x10;
@@ -41,7 +46,8 @@ const MAX_OPTIONS: usize = 4096;
 enum Stage {
     Described,
     Made(Rc<Mount>),
-    Mounted,
+    /// Mounted, or found where it is mounted: can be changed.
+    Mounted(Rc<dyn FileSystem>),
 }
 
 /// A file system in the making.
@@ -49,8 +55,11 @@ struct Draft {
     kind: Vec<u8>,
     source: RefCell<Option<Vec<u8>>>,
     options: RefCell<Vec<u8>>,
-    flags: Cell<MountFlags>,
+    /// Whether it is to be read-only, if that was said.
+    is_read_only: Cell<Option<bool>>,
     stage: RefCell<Stage>,
+    /// Whether it belongs to somebody with more rights.
+    is_foreign: bool,
 }
 
 impl FileOps for Draft {
@@ -81,7 +90,7 @@ impl FileOps for Detached {
     }
 }
 
-fn require_admin(thread: &Thread) -> SysResult<()> {
+pub(super) fn require_admin(thread: &Thread) -> SysResult<()> {
     let may = thread.fs().namespace().owner.grants(&thread.credentials(), cap::SYS_ADMIN);
     let confined =
         thread.credentials().landlock.as_ref().is_some_and(|domain| domain.concerns_files());
@@ -102,8 +111,9 @@ pub(crate) fn fsopen(thread: &Rc<Thread>, kind: UserPtr<CString>, flags: u32) ->
         kind,
         source: RefCell::default(),
         options: RefCell::default(),
-        flags: Cell::new(MountFlags::empty()),
+        is_read_only: Cell::default(),
         stage: RefCell::new(Stage::Described),
+        is_foreign: false,
     };
     thread.add_file(OpenFile::new(Rc::new(draft), OpenFlags::RDWR), flags != 0)
 }
@@ -140,10 +150,7 @@ pub(crate) fn fsconfig(
     match command {
         SET_FLAG => draft.set(&thread.credentials(), &read(key)?, None),
         SET_STRING => draft.set(&thread.credentials(), &read(key)?, Some(&read(value)?)),
-        RECONFIGURE => match &*draft.stage.borrow() {
-            Stage::Mounted => Ok(()),
-            _ => Err(Errno::EBUSY),
-        },
+        RECONFIGURE => draft.change(&Caller::new(thread)),
         _ => draft.make(&Caller::new(thread)),
     }
 }
@@ -154,8 +161,8 @@ impl Draft {
             return Err(Errno::EBUSY);
         }
         match (key, value) {
-            (b"ro", None) => self.flags.set(self.flags.get() | MountFlags::READ_ONLY),
-            (b"rw", None) => self.flags.set(self.flags.get() - MountFlags::READ_ONLY),
+            (b"ro", None) => self.is_read_only.set(Some(true)),
+            (b"rw", None) => self.is_read_only.set(Some(false)),
             (b"source", Some(value)) => {
                 let mut source = self.source.borrow_mut();
                 if source.is_some() {
@@ -185,16 +192,61 @@ impl Draft {
         Ok(())
     }
 
+    /// Does to the mounted file system what was said since the last time.
+    fn change(&self, caller: &Caller<'_>) -> SysResult<()> {
+        let Stage::Mounted(file_system) = &*self.stage.borrow() else {
+            return Err(Errno::EBUSY);
+        };
+        let (options, is_read_only) = (self.options.take(), self.is_read_only.take());
+        reconfigure(caller, file_system, self.is_foreign, &options, is_read_only)
+    }
+
     fn make(&self, caller: &Caller<'_>) -> SysResult<()> {
         if !matches!(&*self.stage.borrow(), Stage::Described) {
             return Err(Errno::EBUSY);
         }
         let source = self.source.borrow().clone().unwrap_or_else(|| b"none".to_vec());
-        let mount =
-            new_mount(caller, &self.kind, &source, &self.options.borrow(), self.flags.get())?;
+        let options = self.options.take();
+        let mount = new_mount(caller, &self.kind, &source, &options, MountFlags::empty())?;
+        if self.is_read_only.take() == Some(true) {
+            match mount.file_system.read_only_switch() {
+                Some(switch) => switch.set(true),
+                None => mount.set_flags(MountFlags::READ_ONLY),
+            }
+        }
         *self.stage.borrow_mut() = Stage::Made(mount);
         Ok(())
     }
+}
+
+/// Begins to change the file system that is mounted at a place.
+pub(crate) fn fspick(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    flags: u32,
+) -> SysResult<Fd> {
+    require_admin(thread)?;
+    check_flags(flags, FSPICK_KNOWN)?;
+    let path = read_path(thread, path)?;
+    let caller = Caller::new(thread);
+    let empty = if flags & FSPICK_EMPTY_PATH != 0 { at::EMPTY_PATH } else { 0 };
+    let keep = if flags & FSPICK_SYMLINK_NOFOLLOW != 0 { at::SYMLINK_NOFOLLOW } else { 0 };
+    let place = caller.find(directory, &path, empty, last_link(keep))?;
+    if !place.is_mount_root() {
+        return Err(Errno::EINVAL);
+    }
+    let file_system = Rc::clone(&place.mount.file_system);
+    let draft = Draft {
+        kind: file_system.type_name().as_bytes().to_vec(),
+        source: RefCell::default(),
+        options: RefCell::default(),
+        is_read_only: Cell::default(),
+        stage: RefCell::new(Stage::Mounted(file_system)),
+        is_foreign: place.mount.is_handed_down(),
+    };
+    let close_on_exec = flags & FSPICK_CLOEXEC != 0;
+    thread.add_file(OpenFile::new(Rc::new(draft), OpenFlags::RDWR), close_on_exec)
 }
 
 /// Makes a mount of a file system. It is at no place as yet.
@@ -208,12 +260,12 @@ pub(crate) fn fsmount(thread: &Rc<Thread>, fd: Fd, flags: u32, attributes: u32) 
     let draft = file.ops_as::<Draft>().ok_or(Errno::EINVAL)?;
     let mount = match &*draft.stage.borrow() {
         Stage::Described => return Err(Errno::EINVAL),
-        Stage::Mounted => return Err(Errno::EBUSY),
+        Stage::Mounted(_) => return Err(Errno::EBUSY),
         Stage::Made(mount) => Rc::clone(mount),
     };
     mount.set_flags(mount.flags() | attributes);
     let fd = add_detached(thread, &mount, flags != 0)?;
-    *draft.stage.borrow_mut() = Stage::Mounted;
+    *draft.stage.borrow_mut() = Stage::Mounted(Rc::clone(&mount.file_system));
     Ok(fd)
 }
 
@@ -254,8 +306,36 @@ pub(crate) fn open_tree(
     add_detached(thread, &copy, close_on_exec).inspect_err(|_| dissolve(&copy))
 }
 
+/// Like [`open_tree`], and changes the attributes of what it opens.
+pub(crate) fn open_tree_attr(
+    thread: &Rc<Thread>,
+    directory: Fd,
+    path: UserPtr<CString>,
+    flags: u32,
+    attributes: UserPtr<MountAttr>,
+    size: usize,
+) -> SysResult<Fd> {
+    if attributes.is_null() && size != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let fd = open_tree(thread, directory, path, flags)?;
+    if attributes.is_null() {
+        return Ok(fd);
+    }
+    let changed = Change::read(thread, attributes, size).and_then(|change| {
+        let Some(change) = change else { return Ok(()) };
+        let place = thread.file(fd)?.location().cloned().ok_or(Errno::EINVAL)?;
+        change.apply(&Caller::new(thread), &place, flags)
+    });
+    if let Err(errno) = changed {
+        thread.close_file(fd)?;
+        return Err(errno);
+    }
+    Ok(fd)
+}
+
 /// The mount that everything up from `mount` is on in the end.
-fn top_of(mount: &Rc<Mount>) -> Rc<Mount> {
+pub(super) fn top_of(mount: &Rc<Mount>) -> Rc<Mount> {
     let mut top = Rc::clone(mount);
     while let Some(place) = top.place() {
         top = place.mount;
