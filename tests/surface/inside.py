@@ -38,8 +38,11 @@ def files(folder):
         os.ftruncate(file.fileno(), 1_000_000)
         os.lseek(file.fileno(), 0, os.SEEK_DATA)
         os.lseek(file.fileno(), 0, os.SEEK_HOLE)
-        os.fsync(file.fileno())
-        os.fdatasync(file.fileno())
+        os.fsync(file.fileno())  # alone
+        waiting = threading.Thread(target=time.sleep, args=(0.05,))
+        waiting.start()
+        os.fdatasync(file.fileno())  # while another one goes on
+        waiting.join()
         LIBC.syncfs(file.fileno())
         os.pread(file.fileno(), 100, 10)
         os.pwrite(file.fileno(), b"y" * 200_000, 10)
@@ -52,8 +55,6 @@ def files(folder):
         with mmap.mmap(file.fileno(), 4096) as mapped:
             mapped[0:3] = b"abc"
             mapped.flush()
-    with contextlib.suppress(OSError), open("/etc/hosts", "ab"):
-        pass  # copied to the folder that keeps writes, and synced before it is seen there
     os.statvfs(path)
     os.utime(path, (1, 2))
     os.symlink("file", os.path.join(folder, "link"))

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use host_sys::SyncWhat;
+use kernel_core::disk::sync_now;
 use kernel_files::{FileKind, Inode, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::OpenFlags;
@@ -49,6 +50,8 @@ async fn sync_file(thread: &Thread, fd: Fd, what: SyncWhat) -> WaitResult<()> {
 /// Waits until a file is where it lasts, while others go on.
 async fn sync_inode(thread: &Thread, inode: &dyn Inode, what: SyncWhat) -> SysResult<()> {
     match inode.on_disk()? {
+        // Nobody else is there to go on, and asking takes longer than waiting.
+        Some(host) if thread.kernel().n_tasks() == 1 => sync_now(host),
         Some(host) => thread.kernel().disk.sync(&host, what).await,
         None => Ok(()),
     }
