@@ -42,9 +42,8 @@ pub struct Slot {
     pub state: AtomicU32,
     /// The number of the system call, or one of [`request`].
     pub number: AtomicU16,
-    /// A descriptor that the guest has closed and not told the kernel of, plus one: see
-    /// [`request::action::LATER`]. Whoever takes it out closes it.
-    pub closing: AtomicU16,
+    /// Request: what is in [`closing`](Self::closing) and was in no request before.
+    pub closed: AtomicU16,
     /// Request: the six arguments. Reply: see [`request::reply`].
     pub args: [AtomicU64; 6],
     /// Request: bit n is set if the memory of argument n is staged; [`MOVED`] is one more bit.
@@ -97,6 +96,13 @@ pub struct Slot {
     /// How large the image of the extended processor state is that a traced thread leaves in the
     /// data area at [`layout::STATE_OFFSET`].
     pub state_size: AtomicU32,
+    /// A descriptor that the guest has closed without a request: see [`closing`], and
+    /// [`request::action::LATER`]. It stays when it was told with a request. The kernel, when it wants
+    /// to know at once, takes it out.
+    ///
+    /// It is in this line, and goes with the next request, because the kernel looks at line 0 all the
+    /// time: to write there means to wait for the line.
+    pub closing: AtomicU16,
     /// The registers of a watched thread while it asks, in the order of `struct user_regs_struct`:
     /// see [`register`]. The kernel may change them; the thread goes on with what is here then.
     pub registers: [AtomicU64; register::COUNT],
@@ -104,6 +110,14 @@ pub struct Slot {
 
 /// A bit of [`Slot::staged`]: the kernel is to take in [`Slot::position`].
 pub const MOVED: u8 = 0x80;
+
+/// The parts of [`Slot::closing`].
+pub mod closing {
+    /// The lowest bits are the descriptor, plus one.
+    pub const DESCRIPTOR: u16 = 0x7f;
+    /// Above is a number that is another one each time, so that each is closed once.
+    pub const COUNT_SHIFT: u32 = 7;
+}
 
 /// Bits of [`Slot::watch`].
 pub mod watch {

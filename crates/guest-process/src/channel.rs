@@ -8,7 +8,7 @@ use channel_abi::layout::{
 };
 use channel_abi::request::reply;
 use channel_abi::staging::{Entry, MAX_PATH, MAX_PIECE, kind, next, out_length};
-use channel_abi::{ChannelHeader, MOVED, Slot, state};
+use channel_abi::{ChannelHeader, MOVED, Slot, closing, state};
 use rustix::io::Errno;
 
 use crate::shared::{ProtocolValue, SharedMemory};
@@ -22,8 +22,21 @@ pub struct Request {
     pub args: [u64; 6],
     /// The guest has something to tell besides: see [`Channel::moved`], [`Channel::take_closed`].
     pub has_told: bool,
+    /// What it has closed before; see [`Closed`].
+    pub closed: Closed,
     staged: u8,
     path_lengths: [u16; 2],
+}
+
+/// What a guest says that it has closed without a request. The same is said more than once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Closed(u16);
+
+impl Closed {
+    /// The descriptor, if there is one.
+    pub fn descriptor(self) -> Option<u16> {
+        (self.0 & closing::DESCRIPTOR).checked_sub(1)
+    }
 }
 
 /// A piece of guest memory that travelled with a request. All of it is a guest's claim, checked
@@ -146,10 +159,12 @@ impl Channel {
         }
         let [first, second] = &slot.path_lengths;
         let staged = slot.staged.load(Relaxed);
+        let closed = Closed(slot.closed.load(Relaxed));
         Some(Request {
             number: slot.number.load(Relaxed).into(),
             args,
-            has_told: staged & MOVED != 0 || slot.closing.load(Relaxed) != 0,
+            has_told: staged & MOVED != 0 || closed != Closed::default(),
+            closed,
             staged: staged & !MOVED,
             path_lengths: [first.load(Relaxed), second.load(Relaxed)],
         })
@@ -169,9 +184,9 @@ impl Channel {
         Some((handed.checked_sub(1)?, slot.position.load(Relaxed)))
     }
 
-    /// The descriptor that the guest has closed without a request. Said once.
-    pub fn take_closed(&self, index: usize) -> Option<u16> {
-        self.slot(index).closing.swap(0, SeqCst).checked_sub(1)
+    /// What the guest has closed without a request, perhaps told by one since.
+    pub fn take_closed(&self, index: usize) -> Closed {
+        Closed(self.slot(index).closing.swap(0, SeqCst))
     }
 
     /// Tells a guest that its call has to wait, so that it sleeps instead of spinning.
@@ -262,6 +277,7 @@ impl Channel {
         slot.host_tid.store(0, SeqCst);
         slot.in_futex.store(0, SeqCst);
         slot.closing.store(0, SeqCst);
+        slot.closed.store(0, SeqCst);
         slot.handed.store(0, SeqCst);
         slot.robust_list.store(0, SeqCst);
     }

@@ -15,6 +15,7 @@ use channel_abi::request::{action, reply};
 
 use crate::channel::request_staged;
 use crate::entry::Registers;
+use crate::handed;
 use crate::host::{errno, nr};
 use crate::staging::{self, Staged};
 use crate::thread::Tcb;
@@ -103,7 +104,7 @@ impl Question {
         if let Some(index) = shape.path {
             let offset = staged.offset(index)?;
             // A path without its zero is shorter than what is looked at.
-            let length = usize::from(thread.slot().path_lengths[0].load(Relaxed));
+            let length = usize::from(staged.path_lengths()[0]);
             if length >= size_of_val(&path) {
                 return None;
             }
@@ -182,7 +183,7 @@ pub fn call(thread: &Tcb, registers: &Registers, number: u64, shape: &Shape) -> 
     if let Some(result) = question.and_then(|question| known(thread, &question, to)) {
         return Ok(result);
     }
-    let result = request_staged(thread, number as u32, args);
+    let result = request_staged(thread, number as u32, args, &staged);
     staging::copy_out(thread, &staged, &args)?;
     if let Some(question) = question {
         keep(thread, question, result, shape, &staged);
@@ -195,7 +196,7 @@ pub fn call(thread: &Tcb, registers: &Registers, number: u64, shape: &Shape) -> 
 fn known(thread: &Tcb, question: &Question, to: u64) -> Option<i64> {
     let kept = question.place(thread)?;
     let facts = facts();
-    if u64::from(thread.slot().closing.load(Relaxed)) == question.directory + 1 {
+    if handed::is_closing(thread, question.directory as u32) {
         return None; // closed, which the kernel is not told of yet
     }
     if kept.names.get() != facts.names.load(Acquire)

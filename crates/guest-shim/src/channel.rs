@@ -12,6 +12,7 @@ use channel_abi::{Bell, ChannelHeader, Slot, sleep, state};
 
 use crate::handed;
 use crate::host::{self, futex, nr};
+use crate::staging::Staged;
 use crate::thread::Tcb;
 use crate::usermem::address_of;
 
@@ -31,20 +32,24 @@ pub fn header() -> &'static ChannelHeader {
 
 /// Sends one request and waits for the reply. Returns its result.
 pub fn request(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
-    thread.slot().staged.store(0, Relaxed);
-    request_staged(thread, number, args)
+    request_staged(thread, number, args, &Staged::NOTHING)
 }
 
 /// Like [`request`], with what has been staged.
 #[inline(always)]
-pub fn request_staged(thread: &Tcb, number: u32, args: [u64; 6]) -> i64 {
-    if thread.handed.get() != 0 {
-        handed::end(thread);
-    }
+pub fn request_staged(thread: &Tcb, number: u32, args: [u64; 6], staged: &Staged) -> i64 {
+    let moved = if thread.handed.get() == 0 { 0 } else { handed::end(thread) };
+    let closed = handed::tell_closed(thread);
     let slot = thread.slot();
+    // All at once: the kernel looks at this line all the time, and whoever writes waits for it.
     // No call and no private request has a number that does not fit.
     slot.number.store(number as u16, Relaxed);
+    slot.closed.store(closed, Relaxed);
     for (to, from) in slot.args.iter().zip(args) {
+        to.store(from, Relaxed);
+    }
+    slot.staged.store(staged.mask() | moved, Relaxed);
+    for (to, from) in slot.path_lengths.iter().zip(staged.path_lengths()) {
         to.store(from, Relaxed);
     }
     slot.state.swap(state::POSTED, SeqCst);

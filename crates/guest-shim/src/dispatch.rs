@@ -243,7 +243,7 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
     let result = match staging::entry(number) {
         Some(entry) if entry.any != 0 => {
             let staged = staging::stage(thread, entry, &args);
-            let result = request_staged(thread, short, args);
+            let result = request_staged(thread, short, args, &staged);
             staging::copy_out(thread, &staged, &args)?;
             result
         }

@@ -10,6 +10,7 @@ use channel_abi::request::{action, reply};
 
 use crate::answers::facts;
 use crate::entry::Registers;
+use crate::handed;
 use crate::host::nr;
 use crate::thread::Tcb;
 use crate::usermem::{self, address_of};
@@ -47,7 +48,7 @@ pub fn known(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     }
     if facts.events.load(Acquire) != at
         || facts.descriptors.load(Acquire) != kept.descriptors.get()
-        || u32::from(thread.slot().closing.load(Relaxed)) == kept.epoll.get().wrapping_add(1)
+        || handed::is_closing(thread, kept.epoll.get())
     {
         thread.events_at.set(0);
         return None;

@@ -13,9 +13,9 @@ use core::ops::Range;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use channel_abi::MOVED;
 use channel_abi::layout::{HANDED_CONTENT, HANDED_OFFSET, MAX_HANDED};
 use channel_abi::request::{action, reply};
+use channel_abi::{MOVED, closing};
 
 use crate::answers::facts;
 use crate::entry::Registers;
@@ -64,19 +64,32 @@ pub fn forget(thread: &Tcb, fds: &Range<usize>) {
     }
 }
 
-/// A request is about to be made: tells how far the file was read. What it asks may change that,
-/// and its reply takes the place of what was handed over.
+/// A request is about to be made. What it asks may change how far the file was read, and its reply
+/// takes the place of what was handed over. Returns [`MOVED`] if there is something to tell.
 #[cold]
-pub fn end(thread: &Tcb) {
+pub fn end(thread: &Tcb) -> u8 {
     if thread.handed.replace(0) & TOLD_ONLY != 0 {
-        return;
+        return 0;
     }
     let slot = thread.slot();
     if slot.position.load(Relaxed) == 0 {
         slot.handed.store(0, Relaxed);
-    } else {
-        slot.staged.store(slot.staged.load(Relaxed) | MOVED, Relaxed);
+        return 0;
     }
+    MOVED
+}
+
+/// A request is about to be made: what was closed since the last one.
+#[inline(always)]
+pub fn tell_closed(thread: &Tcb) -> u16 {
+    if thread.has_closed.replace(false) { thread.slot().closing.load(Relaxed) } else { 0 }
+}
+
+/// Whether this descriptor was closed, and no request has told so.
+#[inline(always)]
+pub fn is_closing(thread: &Tcb, fd: u32) -> bool {
+    let closed = thread.slot().closing.load(Relaxed) & closing::DESCRIPTOR;
+    thread.has_closed.get() && u32::from(closed) == fd.wrapping_add(1)
 }
 
 /// Whether what was handed over for this descriptor still holds.
@@ -186,7 +199,7 @@ pub fn close_later(thread: &Tcb, fd: u64) -> bool {
     let slot = thread.slot();
     if IS_THREADED.load(Relaxed) | HAS_LOCKS.load(Relaxed) != 0
         || thread.is_vfork_child()
-        || slot.closing.load(Relaxed) != 0
+        || thread.has_closed.get()
     {
         return false;
     }
@@ -195,10 +208,17 @@ pub fn close_later(thread: &Tcb, fd: u64) -> bool {
         thread.handed.set(0);
         slot.handed.store(0, Relaxed);
     }
-    let told = fd as u16 + 1;
+    let count = thread.close_count.get().wrapping_add(1);
+    thread.close_count.set(count);
+    let told = count << closing::COUNT_SHIFT | (fd as u16 + 1);
     slot.closing.store(told, SeqCst);
+    thread.has_closed.set(true);
     // The kernel changes the word before it looks for what was closed: one of us sees the other.
-    is_allowed(thread) || slot.closing.swap(0, SeqCst) != told
+    if is_allowed(thread) || slot.closing.swap(0, SeqCst) != told {
+        return true;
+    }
+    thread.has_closed.set(false);
+    false
 }
 
 /// Calls by which a process gets what it loses when it closes a file.

@@ -62,8 +62,8 @@ pub fn clone(thread: &Tcb, registers: &mut Registers, number: u64) -> i64 {
     let args = [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9];
     let result = match staging::entry(number) {
         Some(entry) if entry.any != 0 => {
-            staging::stage(thread, entry, &args);
-            request_staged(thread, number as u32, args)
+            let staged = staging::stage(thread, entry, &args);
+            request_staged(thread, number as u32, args, &staged)
         }
         _ => request(thread, number as u32, args),
     };

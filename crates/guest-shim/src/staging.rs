@@ -24,9 +24,25 @@ pub fn entry(number: u64) -> Option<&'static Entry> {
 pub struct Staged {
     offsets: [u16; 6],
     mask: u8,
+    path_lengths: [u16; 2],
 }
 
 impl Staged {
+    /// A request without pieces.
+    pub const NOTHING: Self = Self { offsets: [0; 6], mask: 0, path_lengths: [0; 2] };
+
+    /// Which arguments have one, a bit each.
+    #[inline(always)]
+    pub fn mask(&self) -> u8 {
+        self.mask
+    }
+
+    /// How long its paths are, without their zeroes.
+    #[inline(always)]
+    pub fn path_lengths(&self) -> [u16; 2] {
+        self.path_lengths
+    }
+
     /// Where the piece of an argument lies in the data area; `None` if it is not there.
     #[inline(always)]
     pub fn offset(&self, index: usize) -> Option<u64> {
@@ -61,10 +77,9 @@ fn length(part: &Part, args: &[u64; 6]) -> usize {
 /// Copies in. A piece that cannot be read, or is too long, is left to the kernel.
 #[inline(never)]
 pub fn stage(thread: &Tcb, entry: &Entry, args: &[u64; 6]) -> Staged {
-    let mut staged = Staged { offsets: [0; 6], mask: 0 };
+    let mut staged = Staged::NOTHING;
     let mut at = 0;
     let mut n_paths = 0;
-    let slot = thread.slot();
     for (index, (part, &address)) in entry.parts.iter().zip(args).enumerate() {
         if part.kind == kind::NONE || address == 0 {
             continue;
@@ -76,8 +91,8 @@ pub fn stage(thread: &Tcb, entry: &Entry, args: &[u64; 6]) -> Staged {
                     continue;
                 }
                 let Ok(n) = usermem::copy_string(to, address, MAX_PATH) else { continue };
-                if let Some(length) = slot.path_lengths.get(n_paths) {
-                    length.store((n - 1) as u16, Relaxed);
+                if let Some(length) = staged.path_lengths.get_mut(n_paths) {
+                    *length = (n - 1) as u16;
                 }
                 n_paths += 1;
                 n
@@ -104,7 +119,6 @@ pub fn stage(thread: &Tcb, entry: &Entry, args: &[u64; 6]) -> Staged {
         staged.mask |= 1 << index;
         at = next(at, n);
     }
-    slot.staged.store(staged.mask, Relaxed);
     staged
 }
 

@@ -78,6 +78,10 @@ pub struct Tcb {
     pub told_at: Cell<u64>,
     /// Descriptors that may be closed later, a bit each.
     pub later: Cell<u64>,
+    /// A descriptor was closed since the last request; see [`Slot::closing`].
+    pub has_closed: Cell<bool>,
+    /// How many were closed like that.
+    pub close_count: Cell<u16>,
     /// What the slot's allowance was when the kernel said so.
     pub allowance: Cell<u32>,
     /// Set while this thread plays a `vfork` child.
@@ -168,6 +172,8 @@ impl Tcb {
         self.handed_length.set(0);
         self.told_at.set(0);
         self.later.set(0);
+        self.has_closed.set(false);
+        self.close_count.set(0);
         self.allowance.set(0);
         self.original.set(u64::MAX);
         self.brought.set(0);

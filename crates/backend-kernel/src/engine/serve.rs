@@ -40,6 +40,7 @@ impl Engine {
         }
         facts::begin_call();
         if request.has_told && self.tracer.is_none() {
+            seat.says_closed.set(request.closed);
             thread.hear(true);
         }
         seat.is_busy.set(true);

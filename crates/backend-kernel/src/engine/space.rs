@@ -8,7 +8,7 @@ use std::rc::Rc;
 use channel_abi::image::TRAMPOLINES_SIZE;
 use channel_abi::layout::{FILE_CACHE, MAX_LENT, SHIM_BASE, SHIM_END, SLEEP_WORDS};
 use channel_abi::lent;
-use guest_process::channel::Piece;
+use guest_process::channel::{Closed, Piece};
 use guest_process::{Channel, HostProcess, Reply};
 use kernel_core::executor::Slot;
 use kernel_core::wait::WaitQueue;
@@ -81,6 +81,10 @@ pub struct Seat {
     pub pieces: Cell<[Piece; 6]>,
     /// The reply in the making: lengths, action, details.
     pub reply: Cell<Reply>,
+    /// What the guest says it has closed, with this request.
+    pub says_closed: Cell<Closed>,
+    /// What of that was closed last. It is said again, and must not be closed again.
+    pub last_closed: Cell<Closed>,
     /// The request, for the trace: number and arguments.
     pub request: Cell<(u32, [u64; 6])>,
     /// Files of the cache that the thread may be using: it was told of them in its last reply.
@@ -136,6 +140,8 @@ impl Seat {
             answer: RefCell::default(),
             pieces: Cell::new([Piece::default(); 6]),
             reply: Cell::default(),
+            says_closed: Cell::default(),
+            last_closed: Cell::default(),
             request: Cell::new((0, [0; 6])),
             using_file: Cell::default(),
             vfork_parent: RefCell::default(),
@@ -231,6 +237,9 @@ impl Space {
     /// Makes a slot ready for a thread.
     pub fn prepare_slot(&self, index: usize) {
         self.channel.reset_slot(index);
+        if let Some(seat) = self.known_seat(index) {
+            seat.last_closed.take();
+        }
         self.introduce_slot(index);
     }
 

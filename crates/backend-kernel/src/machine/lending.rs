@@ -73,7 +73,16 @@ impl GuestMachine {
     pub(super) fn told(&self, is_request: bool) -> Told {
         let channel = &self.place.space.channel;
         let moved = channel.moved(self.place.index, is_request);
-        let closed = channel.take_closed(self.place.index);
+        let said = if is_request {
+            self.seat.says_closed.take()
+        } else {
+            channel.take_closed(self.place.index)
+        };
+        let is_new = said != self.seat.last_closed.get();
+        let closed = said.descriptor().filter(|_| is_new);
+        if closed.is_some() {
+            self.seat.last_closed.set(said);
+        }
         Told {
             moved: moved.and_then(|(fd, position)| Some((Fd(fd.try_into().ok()?), position))),
             closed: closed.map(|fd| Fd(fd.into())),
