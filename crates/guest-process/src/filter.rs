@@ -90,6 +90,13 @@ pub const RULES: &[Rule] = &[
         )]],
         reason: "memory of the guest's own; no poisoning, no merging with other processes; holes only in files that the guest may write",
     },
+    Rule {
+        number: 144,
+        name: "sched_setscheduler",
+        any_of: &[&[Test::Is(0, 0), Test::OneOf(1, &[0, 3])]],
+        reason: "between the two ordinary policies, for the caller: a new process does not take the \
+                 CPU of the kernel process",
+    },
     Rule::always(25, "mremap", "memory of the guest's own"),
     Rule::always(26, "msync", "memory of the guest's own"),
     Rule::always(27, "mincore", "memory of the guest's own"),

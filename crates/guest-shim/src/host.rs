@@ -31,6 +31,8 @@ pub mod nr {
     pub const IOCTL: u64 = 16;
     pub const PREAD64: u64 = 17;
     pub const ACCESS: u64 = 21;
+    pub const SCHED_SETSCHEDULER: u64 = 144;
+    pub const SCHED_GETSCHEDULER: u64 = 145;
     pub const SCHED_YIELD: u64 = 24;
     pub const MREMAP: u64 = 25;
     pub const MSYNC: u64 = 26;

@@ -24,6 +24,7 @@
 
 mod actions;
 mod answers;
+mod birth;
 mod channel;
 mod cpuid;
 mod dispatch;

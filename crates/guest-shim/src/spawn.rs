@@ -16,7 +16,7 @@ use crate::thread::{
     AREA_SIZE, MAPPED_AREAS, Tcb, VforkParent, area, set_signal_stack, tcb, tcb_of,
 };
 use crate::usermem::{address_of, put};
-use crate::{inbox, robust, staging};
+use crate::{birth, inbox, robust, staging};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_FS: u64 = 0x200;
@@ -95,7 +95,9 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
     let [channel, socket] = inbox::fork_descriptors(message);
     // Before the fork: the slot is the parent's, who may change its mask while the child begins.
     let mask = thread.slot().signal_mask.load(Relaxed);
+    birth::prepare();
     let host = host::call6(nr::CLONE, HOST_FORK, 0, 0, 0, 0, 0);
+    birth::finish();
     if host != 0 {
         host::close(channel);
         host::close(socket);

@@ -16,7 +16,7 @@ use crate::signals::install_handlers;
 use crate::spawn::{adopt_channel, map_area};
 use crate::thread::{Tcb, set_signal_stack, tcb, tcb_of};
 use crate::usermem::{self, address_of, copy, get, put};
-use crate::{cpuid, rewrite};
+use crate::{birth, cpuid, rewrite};
 
 /// The first code of the program. Never returns.
 #[unsafe(no_mangle)]
@@ -42,6 +42,7 @@ extern "C" fn shim_zygote(stack: u64) -> ! {
     host::set_gs_base(address_of(thread));
     set_signal_stack(0);
     install_handlers();
+    birth::learn_policy();
     install_filter(filter_length);
     if cpuid_is_dear != 0 {
         cpuid::learn();
