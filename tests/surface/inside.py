@@ -39,10 +39,10 @@ def files(folder):
         os.lseek(file.fileno(), 0, os.SEEK_DATA)
         os.lseek(file.fileno(), 0, os.SEEK_HOLE)
         os.fsync(file.fileno())  # alone
-        waiting = threading.Thread(target=time.sleep, args=(0.05,))
-        waiting.start()
+        busy = threading.Thread(target=lambda: sum(range(2_000_000)))
+        busy.start()
         os.fdatasync(file.fileno())  # while another one goes on
-        waiting.join()
+        busy.join()
         LIBC.syncfs(file.fileno())
         os.pread(file.fileno(), 100, 10)
         os.pwrite(file.fileno(), b"y" * 200_000, 10)

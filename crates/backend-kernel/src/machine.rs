@@ -265,6 +265,10 @@ impl Machine for GuestMachine {
         self.seat.is_parked.get()
     }
 
+    fn others_run(&self) -> bool {
+        self.engine().is_ok_and(|engine| engine.n_awake() > 1)
+    }
+
     fn host_text(&self, file: HostFile) -> SysResult<Vec<u8>> {
         let pid = self.place.space.host.outer_pid().ok_or(Errno::ESRCH)?;
         Ok(pid.text(file.name()))

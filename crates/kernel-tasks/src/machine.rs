@@ -128,6 +128,12 @@ pub trait Machine {
         false
     }
 
+    /// Whether another thread of the sandbox runs, and so may ask for something while this one's call
+    /// is answered.
+    fn others_run(&self) -> bool {
+        true
+    }
+
     /// What the host tells of the host process in one of the files of its `/proc` directory.
     fn host_text(&self, file: HostFile) -> SysResult<Vec<u8>> {
         let _ = file;

@@ -235,9 +235,14 @@ impl Engine {
         }
     }
 
+    /// How many guest threads do not wait here, and so may ask.
+    pub fn n_awake(&self) -> usize {
+        self.n_threads.get().saturating_sub(self.n_parked.get())
+    }
+
     /// Whether every guest thread waits here, so that nobody can ask.
     pub fn is_quiet(&self) -> bool {
-        self.n_parked.get() >= self.n_threads.get()
+        self.n_awake() == 0
     }
 
     /// What the bell says is the word of guests, and a hostile one can silence it for the others of

@@ -51,7 +51,7 @@ async fn sync_file(thread: &Thread, fd: Fd, what: SyncWhat) -> WaitResult<()> {
 async fn sync_inode(thread: &Thread, inode: &dyn Inode, what: SyncWhat) -> SysResult<()> {
     match inode.on_disk()? {
         // Nobody else is there to go on, and asking takes longer than waiting.
-        Some(host) if thread.kernel().n_tasks() == 1 => sync_now(host),
+        Some(host) if !thread.machine().others_run() => sync_now(host),
         Some(host) => thread.kernel().disk.sync(&host, what).await,
         None => Ok(()),
     }
