@@ -389,3 +389,39 @@ TEST(mapped)
 	SUCCEEDS(msync(map, 1 << 20, MS_SYNC));
 	CHECK(ask("f")->st_blocks > before);
 }
+
+/* What is known of a file that was just opened, in every order of asking and setting. */
+static void check_flags(const char *path, int with)
+{
+	int file = SUCCEEDS(open(path, O_RDONLY | with));
+	int access = SUCCEEDS(fcntl(file, F_GETFL));
+	EQUALS(access & O_ACCMODE, O_RDONLY);
+	EQUALS(access & O_NONBLOCK, with & O_NONBLOCK);
+	EQUALS(access & O_CLOEXEC, 0);
+	EQUALS(fcntl(file, F_GETFD), with & O_CLOEXEC ? FD_CLOEXEC : 0);
+	EQUALS(fcntl(file, F_SETFD, with & O_CLOEXEC ? FD_CLOEXEC : 0), 0);
+	EQUALS(fcntl(file, F_GETFD), with & O_CLOEXEC ? FD_CLOEXEC : 0);
+	EQUALS(fcntl(file, F_SETFD, with & O_CLOEXEC ? 0 : FD_CLOEXEC), 0);
+	EQUALS(fcntl(file, F_GETFD), with & O_CLOEXEC ? 0 : FD_CLOEXEC);
+	SUCCEEDS(fcntl(file, F_SETFL, O_NONBLOCK));
+	EQUALS(fcntl(file, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	EQUALS(fcntl(file, F_GETFL) & ~O_NONBLOCK, access & ~O_NONBLOCK);
+	SUCCEEDS(close(file));
+	FAILS(fcntl(file, F_GETFL), EBADF);
+	FAILS(fcntl(file, F_SETFD, 0), EBADF);
+}
+
+TEST(flags)
+{
+	scratch();
+	SUCCEEDS(mkdir("d", 0700));
+	make_file("f", "x");
+	for (int i = 0; i < 4; i++) {
+		int with = (i & 1 ? O_CLOEXEC : 0) | (i & 2 ? O_NONBLOCK : 0);
+		check_flags("d", with);
+		check_flags("d", with | O_DIRECTORY);
+		check_flags("f", with);
+		check_flags("/etc/passwd", with);
+		check_flags("/usr", with);
+	}
+}

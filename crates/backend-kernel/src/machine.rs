@@ -392,8 +392,8 @@ impl Machine for GuestMachine {
         self.lend_now(fd, loan, access)
     }
 
-    fn allow_later_close(&self) -> bool {
-        self.allow_later()
+    fn allow_later_close(&self, flags: OpenFlags) -> bool {
+        self.allow_later(flags)
     }
 
     fn forbid_later_close(&self) {

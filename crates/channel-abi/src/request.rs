@@ -76,7 +76,8 @@ pub mod action {
     pub const POKE: u64 = 9;
     /// A file was opened that nobody but this process minds being open: it may be closed by way of
     /// [`Slot::closing`](crate::Slot::closing), which is told with the next request, for as long as
-    /// [`Slot::allowance`](crate::Slot::allowance) is what it is now.
+    /// [`Slot::allowance`](crate::Slot::allowance) is what it is now. The second detail, here and in the
+    /// two below, is what `F_GETFL` says, with `O_CLOEXEC` if the descriptor has that.
     pub const LATER: u64 = 10;
     /// The same, and the file is small and does not change: what `fstat` says of it is in the data
     /// area at [`HANDED_OFFSET`](crate::layout::HANDED_OFFSET) and its content behind it, until the

@@ -45,6 +45,7 @@ pub fn begin(thread: &Tcb, fd: i64, word: u64) {
         thread.later.set(0);
     }
     thread.later.set(thread.later.get() | 1 << fd);
+    thread.told_flags.set(slot.args[reply::DETAIL2].load(Relaxed));
     let length = word >> action::INDEX_SHIFT;
     if word & 0xff == action::HAND && length <= MAX_HANDED as u64 {
         thread.handed.set(fd as u32 + 1);
@@ -180,6 +181,23 @@ pub fn ask(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
             put_stat(thread, r.rdx)
         }
         nr::IOCTL if r.rsi as u32 == TCGETS as u32 => Some(errno::ENOTTY),
+        nr::FCNTL => answer_fcntl(thread, r.rsi as u32, r.rdx),
+        _ => None,
+    }
+}
+
+/// What the flags of the file and of its descriptor are; and to set what is set already.
+fn answer_fcntl(thread: &Tcb, command: u32, argument: u64) -> Option<i64> {
+    const F_GETFD: u32 = 1;
+    const F_SETFD: u32 = 2;
+    const F_GETFL: u32 = 3;
+    const O_CLOEXEC: u64 = 0o2_000_000;
+    let flags = thread.told_flags.get();
+    let close_on_exec = u64::from(flags & O_CLOEXEC != 0);
+    match command {
+        F_GETFD => Some(close_on_exec.cast_signed()),
+        F_SETFD if argument & 1 == close_on_exec => Some(0),
+        F_GETFL => Some((flags & !O_CLOEXEC).cast_signed()),
         _ => None,
     }
 }

@@ -76,6 +76,8 @@ pub struct Tcb {
     pub handed_length: Cell<u64>,
     /// The count of changes at which the kernel told what `fstat` says of it.
     pub told_at: Cell<u64>,
+    /// The flags of that file, with `O_CLOEXEC` if the descriptor has that.
+    pub told_flags: Cell<u64>,
     /// Descriptors that may be closed later, a bit each.
     pub later: Cell<u64>,
     /// A descriptor was closed since the last request; see [`Slot::closing`].
@@ -171,6 +173,7 @@ impl Tcb {
         self.handed.set(0);
         self.handed_length.set(0);
         self.told_at.set(0);
+        self.told_flags.set(0);
         self.later.set(0);
         self.has_closed.set(false);
         self.close_count.set(0);

@@ -196,8 +196,10 @@ pub trait Machine {
     }
 
     /// Lets the guest process close the file that the call under way has opened without saying so
-    /// before its next call. Returns whether it can.
-    fn allow_later_close(&self) -> bool {
+    /// before its next call. Returns whether it can. `flags` are those of the open file, with
+    /// `O_CLOEXEC` if the descriptor has that.
+    fn allow_later_close(&self, flags: OpenFlags) -> bool {
+        let _ = flags;
         false
     }
 

@@ -39,14 +39,14 @@ impl GuestMachine {
         Ok(true)
     }
 
-    pub(super) fn allow_later(&self) -> bool {
+    pub(super) fn allow_later(&self, flags: OpenFlags) -> bool {
         // A trace shows every call; a `vfork` child shares its slot with its parent.
         let is_traced = self.engine().is_ok_and(|engine| engine.tracer.is_some());
         if is_traced || self.is_vfork_child.get() || !self.is_calling() {
             return false;
         }
         self.place.space.remember_lending();
-        self.set_action(action::LATER, [0; 2]);
+        self.set_action(action::LATER, [0, flags.bits().into()]);
         true
     }
 
@@ -60,13 +60,15 @@ impl GuestMachine {
         let mut sink = HandedContent { place: &self.place, at: HANDED_CONTENT, rest: length };
         let channel = &self.place.space.channel;
         if fill(&mut sink) && channel.write_data(self.place.index, HANDED_OFFSET, stat) {
-            self.set_action(action::HAND | detail << action::INDEX_SHIFT, [0; 2]);
+            let [_, flags] = self.seat.reply.get().details;
+            self.set_action(action::HAND | detail << action::INDEX_SHIFT, [0, flags]);
         }
     }
 
     pub(super) fn tell_stat_now(&self, stat: &[u8]) {
         if self.place.space.channel.write_data(self.place.index, HANDED_OFFSET, stat) {
-            self.set_action(action::TELL, [facts::now().names, 0]);
+            let [_, flags] = self.seat.reply.get().details;
+            self.set_action(action::TELL, [facts::now().names, flags]);
         }
     }
 

@@ -13,8 +13,8 @@ use super::stat::stat_of_open;
 
 /// A file that has just been opened for reading is closed without a call of its own, a small one
 /// that does not change comes with the reply, and of others what `fstat` says.
-pub(super) fn hand_over(thread: &Thread, file: &OpenFile) {
-    let flags = file.flags();
+pub(super) fn hand_over(thread: &Thread, file: &OpenFile, is_close_on_exec: bool) {
+    let mut flags = file.flags();
     if flags.can_write()
         || flags.intersects(OpenFlags::PATH | OpenFlags::DIRECT)
         || notify::is_watched()
@@ -29,7 +29,8 @@ pub(super) fn hand_over(thread: &Thread, file: &OpenFile) {
     {
         return;
     }
-    if !thread.machine().allow_later_close() {
+    flags.set(OpenFlags::CLOEXEC, is_close_on_exec);
+    if !thread.machine().allow_later_close(flags) {
         return;
     }
     if let Some(content) = inode.content().filter(|_| inode.is_frozen()) {

@@ -165,8 +165,9 @@ impl Opening {
                 notify::at(location, Event::Modify);
             }
         }
-        let fd = self.thread.add_file(Rc::clone(file), flags.contains(OpenFlags::CLOEXEC))?;
-        hand_over(&self.thread, file);
+        let is_close_on_exec = flags.contains(OpenFlags::CLOEXEC);
+        let fd = self.thread.add_file(Rc::clone(file), is_close_on_exec)?;
+        hand_over(&self.thread, file, is_close_on_exec);
         Ok(fd)
     }
 }
