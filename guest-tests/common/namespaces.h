@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include <sched.h>
+#include <sys/mount.h>
 
 static inline void put_text(const char *path, const char *text)
 {
@@ -25,6 +26,16 @@ static inline void enter_namespaces(int others)
 	put_text("/proc/self/setgroups", "deny");
 	snprintf(line, sizeof line, "0 %u 1", group);
 	put_text("/proc/self/gid_map", line);
+}
+
+/* A fresh file system as the working directory, in a mount namespace of one's own that nobody else hears of. */
+static inline void enter_own_file_system(void)
+{
+	scratch();
+	enter_namespaces(CLONE_NEWNS);
+	SUCCEEDS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	SUCCEEDS(mount("own", scratch_path, "tmpfs", 0, "size=1m"));
+	SUCCEEDS(chdir(scratch_path));
 }
 
 #endif

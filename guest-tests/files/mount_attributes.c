@@ -21,11 +21,7 @@ static int change(const char *path, unsigned flags, struct attributes attributes
 /* A fresh file system as the working directory, which nobody else hears of, with two more on it. */
 static void own_tree(void)
 {
-	scratch();
-	enter_namespaces(CLONE_NEWNS);
-	SUCCEEDS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	SUCCEEDS(mount("own", scratch_path, "tmpfs", 0, "size=1m"));
-	SUCCEEDS(chdir(scratch_path));
+	enter_own_file_system();
 	SUCCEEDS(mkdir("a", 0700));
 	SUCCEEDS(mkdir("b", 0700));
 	SUCCEEDS(mount("a", "a", "tmpfs", 0, NULL));

@@ -77,11 +77,7 @@ static void own_tree(void)
 	EQUALS(sizeof(struct status), 512);
 	if (syscall(STATMOUNT, NULL, NULL, 0, 0) < 0 && errno == ENOSYS)
 		SKIP("no statmount here");
-	scratch();
-	enter_namespaces(CLONE_NEWNS);
-	SUCCEEDS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	SUCCEEDS(mount("own", scratch_path, "tmpfs", 0, "size=1m"));
-	SUCCEEDS(chdir(scratch_path));
+	enter_own_file_system();
 	SUCCEEDS(mkdir("a", 0700));
 	SUCCEEDS(mkdir("b c", 0700));
 	SUCCEEDS(mount("some source", "a", "tmpfs", MS_NOSUID | MS_NOATIME, "size=64k,mode=755"));
