@@ -33,13 +33,20 @@ struct Known {
     dentry: Weak<Dentry>,
     /// Who found it: others may not be allowed to.
     credentials: Weak<Credentials>,
+    /// How many symbolic links are on the way.
+    n_links: u32,
     /// The count of changes at that time.
     names: u64,
 }
 
 impl KnownDirectories {
-    /// Where `prefix` leads, if that is known and still true for `credentials`.
-    pub(crate) fn find(&self, prefix: &[u8], credentials: &Rc<Credentials>) -> Option<Location> {
+    /// Where `prefix` leads, and through how many links, if that is known and still true for
+    /// `credentials`.
+    pub(crate) fn find(
+        &self,
+        prefix: &[u8],
+        credentials: &Rc<Credentials>,
+    ) -> Option<(Location, u32)> {
         let all = self.0.borrow();
         let known = all.get(place(prefix))?;
         if known.names != facts::now().names
@@ -48,11 +55,17 @@ impl KnownDirectories {
         {
             return None;
         }
-        Some(Location { mount: known.mount.upgrade()?, dentry: known.dentry.upgrade()? })
+        let location = Location { mount: known.mount.upgrade()?, dentry: known.dentry.upgrade()? };
+        Some((location, known.n_links))
     }
 
-    /// Remembers that `prefix` leads to `location`.
-    pub(crate) fn add(&self, prefix: &[u8], location: &Location, credentials: &Rc<Credentials>) {
+    /// Remembers that `prefix` leads to `location`, through so many links.
+    pub(crate) fn add(
+        &self,
+        prefix: &[u8],
+        (location, n_links): (&Location, u32),
+        credentials: &Rc<Credentials>,
+    ) {
         if prefix.len() > MAX_PREFIX {
             return;
         }
@@ -62,6 +75,7 @@ impl KnownDirectories {
             known.mount = Rc::downgrade(&location.mount);
             known.dentry = Rc::downgrade(&location.dentry);
             known.credentials = Rc::downgrade(credentials);
+            known.n_links = n_links;
             known.names = facts::now().names;
         }
     }

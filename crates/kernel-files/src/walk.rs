@@ -135,7 +135,7 @@ struct Walk<'a> {
     n_links: u32,
     last_link: LastLink,
     flags: ResolveFlags,
-    /// The walk began at a directory that was known.
+    /// The directory of the path is known, or is not to be remembered.
     is_known: bool,
 }
 
@@ -148,11 +148,11 @@ enum Step {
 }
 
 impl Walk<'_> {
-    fn run(mut self, path: &[u8]) -> SysResult<Found> {
-        let mut path = Cow::Borrowed(path);
+    fn run(mut self, whole: &[u8]) -> SysResult<Found> {
+        let mut path = Cow::Borrowed(whole);
         let mut position = 0;
         if path.first() == Some(&b'/') {
-            position = self.go_to_known(&path);
+            position = self.go_to_known(whole);
             if position == 0 {
                 self.go_to_root()?;
             }
@@ -180,7 +180,7 @@ impl Walk<'_> {
                 LastLink::KeepAlways => true,
             };
             if is_last {
-                self.remember(&path, position);
+                self.remember(whole);
                 let name = Name::from_slice(component);
                 let found = self.last_step(name, keeps, has_trailing_slash)?;
                 match found {
@@ -210,32 +210,30 @@ impl Walk<'_> {
     /// Goes to the directory of an absolute path at once, if it is known. Returns how much of the path
     /// that was.
     fn go_to_known(&mut self, path: &[u8]) -> usize {
-        if !self.flags.is_empty() || path.ends_with(b"/") {
+        self.is_known = !self.flags.is_empty() || path.ends_with(b"/");
+        if self.is_known {
             return 0;
         }
-        let length = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
-        let prefix = path.get(..length).unwrap_or_default();
+        let prefix = directory_part(path);
         match self.access.fs.known_directories().find(prefix, self.access.credentials) {
-            Some(location) => {
+            Some((location, n_links)) => {
                 self.at = location;
+                self.n_links = n_links;
                 self.is_known = true;
-                length
+                prefix.len()
             }
             None => 0,
         }
     }
 
-    /// At the last component of a path: remembers the way here, if it cannot change unnoticed.
-    fn remember(&self, path: &[u8], position: usize) {
-        let is_plain = self.flags.is_empty() && self.n_links == 0 && !self.is_known;
-        if is_plain
-            && path.first() == Some(&b'/')
-            && position > 0
-            && path.get(position) == Some(&b'/')
-            && !facts::is_from_outside()
-        {
-            let prefix = path.get(..=position).unwrap_or_default();
-            self.access.fs.known_directories().add(prefix, &self.at, self.access.credentials);
+    /// At the last component of a path: remembers the way here, if it cannot change unnoticed. What
+    /// follows, through links, is another path.
+    fn remember(&mut self, path: &[u8]) {
+        let is_known = std::mem::replace(&mut self.is_known, true);
+        let prefix = directory_part(path);
+        if !is_known && prefix.len() > 1 && prefix.starts_with(b"/") && !facts::is_from_outside() {
+            let found = (&self.at, self.n_links);
+            self.access.fs.known_directories().add(prefix, found, self.access.credentials);
         }
     }
 
@@ -381,6 +379,8 @@ impl Walk<'_> {
             return Err(Errno::ELOOP);
         }
         let inode = link.inode()?;
+        // That it was followed is written down, unless it never changes.
+        self.is_known |= !inode.is_frozen();
         if let Some(target) = inode.magic_target() {
             if self.flags.contains(ResolveFlags::NO_MAGICLINKS) {
                 return Err(Errno::ELOOP);
@@ -407,6 +407,12 @@ impl Walk<'_> {
 enum LastStep {
     Done(Found),
     Link(Vec<u8>),
+}
+
+/// A path up to its last slash.
+fn directory_part(path: &[u8]) -> &[u8] {
+    let length = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+    path.get(..length).unwrap_or_default()
 }
 
 /// The component from `position` on, and the position after it.

@@ -219,6 +219,12 @@ fn the_way_to_a_directory_is_known_until_something_changes() {
     assert_eq!(world.find("/a/b/..").unwrap(), "/a");
     assert_eq!(world.find("/a/b/").unwrap(), "/a/b");
 
+    // Links in memory tell when they were last followed.
+    world.link("/link", "a");
+    assert_eq!(world.find("/link/b/deep").unwrap(), "/a/b/deep");
+    assert!(!knows(&world, "/link/b/"));
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+
     let root = Rc::clone(&world.who);
     world.who = Rc::new(Credentials::of_user(5, 5));
     assert!(!knows(&world, "/a/b/"), "another may not be allowed to go there");
