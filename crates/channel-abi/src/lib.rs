@@ -81,8 +81,6 @@ pub struct Slot {
     /// The host thread id. A claim: used only together with the process id that the host vouches
     /// for.
     pub host_tid: AtomicU32,
-    /// Not zero while the thread is inside a host futex call on guest memory.
-    pub in_futex: AtomicU32,
     /// Where the thread has the list of its locks, or 0. A claim.
     pub robust_list: AtomicU64,
     /// The stack pointer of the guest at its last call, for `/proc` and core notes.

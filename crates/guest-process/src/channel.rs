@@ -275,7 +275,6 @@ impl Channel {
         slot.resume.store(0, SeqCst);
         slot.signal_mask.store(0, SeqCst);
         slot.host_tid.store(0, SeqCst);
-        slot.in_futex.store(0, SeqCst);
         slot.closing.store(0, SeqCst);
         slot.closed.store(0, SeqCst);
         slot.handed.store(0, SeqCst);

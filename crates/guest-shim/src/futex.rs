@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "assembly that kicks must be able to take back")]
 
 use core::arch::global_asm;
-use core::sync::atomic::Ordering::SeqCst;
 
 use channel_abi::request::restart;
 
@@ -108,10 +107,6 @@ pub fn sleep(thread: &Tcb, number: u64, args: [u64; 6]) -> i64 {
     let slot = thread.slot();
     let [a, b, c, d, e, f] = args;
     let call = [a, b, c, d, e, f, number];
-    slot.in_futex.store(1, SeqCst);
     // SAFETY: `call` and the two words outlive the call.
-    let result =
-        unsafe { shim_futex(address_of(&slot.pending), address_of(&slot.signal_mask), &call) };
-    slot.in_futex.store(0, SeqCst);
-    result
+    unsafe { shim_futex(address_of(&slot.pending), address_of(&slot.signal_mask), &call) }
 }
