@@ -292,3 +292,9 @@ unsafe extern "C" {
     /// Returns from the shim's own signal handlers.
     pub fn shim_sigreturn();
 }
+
+/// Where a label of the assembly is.
+#[inline(always)]
+pub fn at(label: unsafe extern "C" fn()) -> u64 {
+    label as *const () as usize as u64
+}

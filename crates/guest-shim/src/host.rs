@@ -31,8 +31,6 @@ pub mod nr {
     pub const IOCTL: u64 = 16;
     pub const PREAD64: u64 = 17;
     pub const ACCESS: u64 = 21;
-    pub const SCHED_SETSCHEDULER: u64 = 144;
-    pub const SCHED_GETSCHEDULER: u64 = 145;
     pub const SCHED_YIELD: u64 = 24;
     pub const MREMAP: u64 = 25;
     pub const MSYNC: u64 = 26;
@@ -59,6 +57,8 @@ pub mod nr {
     pub const GETEGID: u64 = 108;
     pub const GETPPID: u64 = 110;
     pub const SIGALTSTACK: u64 = 131;
+    pub const SCHED_SETSCHEDULER: u64 = 144;
+    pub const SCHED_GETSCHEDULER: u64 = 145;
     pub const MLOCK: u64 = 149;
     pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;

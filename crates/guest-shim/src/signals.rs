@@ -9,7 +9,7 @@ use channel_abi::request::{FATAL, FAULT, NEXT_SIGNAL, action, reply, restart};
 
 use crate::channel::request;
 use crate::entry::{
-    Registers, shim_answered, shim_entry, shim_recheck, shim_restore_begin, shim_restore_end,
+    Registers, at, shim_answered, shim_entry, shim_recheck, shim_restore_begin, shim_restore_end,
     shim_sigreturn, shim_slow,
 };
 use crate::frame::{self, HostContext};
@@ -35,7 +35,7 @@ pub fn install_handlers() {
     const SA_RESTORER: u64 = 0x0400_0000;
     let install = |signal: u64, handler: u64| {
         let flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER;
-        let restorer = shim_sigreturn as *const () as usize as u64;
+        let restorer = at(shim_sigreturn);
         let action = [handler, flags, restorer, BLOCK_KICKS];
         host::call4(nr::RT_SIGACTION, signal, address_of(&action), 0, 8);
     };
@@ -80,7 +80,7 @@ extern "C" fn on_trap(_signal: i32, info: &HostInfo, context: &mut HostContext) 
     }
     context.rcx = rewrite::trapped_at(context.rip - 2);
     context.r11 = context.flags;
-    context.rip = shim_entry as *const () as usize as u64;
+    context.rip = at(shim_entry);
 }
 
 extern "C" fn on_fault(signal: i32, info: &HostInfo, context: &mut HostContext) {
@@ -115,7 +115,7 @@ extern "C" fn on_fault(signal: i32, info: &HostInfo, context: &mut HostContext) 
     ];
     // The kernel is told in normal context, with the guest's registers safe in the frame.
     thread.fault.set(Some(args));
-    context.rip = shim_recheck as *const () as usize as u64;
+    context.rip = at(shim_recheck);
 }
 
 const TRAP_FLAG: u64 = 0x100;
@@ -134,7 +134,6 @@ fn save_guest(thread: &Tcb, context: &mut HostContext) {
 /// A trap after one instruction, while a tracer wants the guest to make one step. Returns whether
 /// that step is not over yet.
 fn goes_on_stepping(thread: &Tcb, context: &mut HostContext) -> bool {
-    let at = |label: unsafe extern "C" fn()| label as *const () as usize as u64;
     match thread.step.get() {
         Step::Off => false,
         _ if (at(shim_restore_begin)..at(shim_restore_end)).contains(&context.rip) => {
@@ -164,7 +163,6 @@ fn goes_on_stepping(thread: &Tcb, context: &mut HostContext) -> bool {
 
 /// The kernel wants this thread to look for signals.
 extern "C" fn on_kick(_signal: i32, _info: &HostInfo, context: &mut HostContext) {
-    let at = |label: unsafe extern "C" fn()| label as *const () as usize as u64;
     if (at(shim_entry)..at(shim_slow)).contains(&context.rip) {
         leave_quick_answer(tcb(), context);
     }
@@ -191,7 +189,6 @@ extern "C" fn on_kick(_signal: i32, _info: &HostInfo, context: &mut HostContext)
 /// A thread that asks for a number comes and goes without a look for signals: sends it on to where
 /// it looks, or, with the number in its hands, back to guest code.
 fn leave_quick_answer(thread: &Tcb, context: &mut HostContext) {
-    let at = |label: unsafe extern "C" fn()| label as *const () as usize as u64;
     if context.rip != at(shim_entry) {
         context.rcx = thread.return_address();
     }

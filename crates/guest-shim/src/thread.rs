@@ -11,7 +11,7 @@ use channel_abi::layout::{AREAS_ADDRESS, CHANNEL_ADDRESS, CHANNEL_HEADER, SLOT_H
 
 use crate::actions::Overlaid;
 use crate::answers::KEPT_SIZE;
-use crate::entry::{Registers, shim_entry, shim_slow};
+use crate::entry::{Registers, at, shim_entry, shim_slow};
 use crate::events::KeptEvents;
 
 /// A thread's share of the shim's memory:
@@ -193,13 +193,13 @@ impl Tcb {
 
     /// The next call looks for signals before it goes back, whatever it asks.
     pub fn enter_slowly(&self) {
-        self.entry.set(shim_slow as *const () as usize as u64);
+        self.entry.set(at(shim_slow));
     }
 
     /// Calls that only ask for a number are answered on the way in, as long as no signal is due.
     #[inline(always)]
     pub fn enter_quickly(&self) {
-        self.entry.set(shim_entry as *const () as usize as u64);
+        self.entry.set(at(shim_entry));
     }
 
     /// Where a call that was not more than a number came from.
