@@ -19,6 +19,8 @@ use super::{Engine, Place, Space};
 
 /// How many host processes are forked ahead.
 const POOL: usize = 2;
+/// How many may have ended, or be about to, before a `fork` waits for them to be collected.
+const MAX_DYING: usize = 32;
 /// How long a host process has to end by itself.
 const GRACE_NANOS: u64 = 200_000_000;
 
@@ -52,7 +54,10 @@ impl Engine {
         if let Some(number) = self.free_numbers.borrow_mut().pop() {
             return Ok(number);
         }
-        self.reap();
+        // Whoever forks waits for this; the dead can wait until nobody does.
+        if self.dying.borrow().len() >= MAX_DYING {
+            self.reap();
+        }
         if let Some(number) = self.free_numbers.borrow_mut().pop() {
             return Ok(number);
         }
@@ -225,20 +230,25 @@ impl Engine {
     /// Collects host processes that have ended, so that their numbers can be used again. One that
     /// ended without having been told to takes its guest process with it.
     pub fn reap(&self) {
-        while let Some((pid, status)) = host_sys::reap_child() {
-            let found = self.dying.borrow().iter().position(|space| has_pid(space, pid));
-            if let Some(position) = found {
-                let space = self.dying.borrow_mut().swap_remove(position);
-                self.recycle(&space);
-                continue;
-            }
-            let spaces: Vec<_> = self.spaces.borrow().iter().flatten().cloned().collect();
-            if let Some(space) = spaces.iter().find(|space| has_pid(space, pid)) {
-                self.died_by_itself(space, status);
-            } else if self.zygote.borrow().as_ref().is_some_and(|zygote| zygote.pid() == pid) {
-                *self.zygote.borrow_mut() = None;
-            }
+        while self.reap_one() {}
+    }
+
+    /// Collects one of them. Returns whether there was one.
+    pub fn reap_one(&self) -> bool {
+        let Some((pid, status)) = host_sys::reap_child() else { return false };
+        let found = self.dying.borrow().iter().position(|space| has_pid(space, pid));
+        if let Some(position) = found {
+            let space = self.dying.borrow_mut().swap_remove(position);
+            self.recycle(&space);
+            return true;
         }
+        let spaces: Vec<_> = self.spaces.borrow().iter().flatten().cloned().collect();
+        if let Some(space) = spaces.iter().find(|space| has_pid(space, pid)) {
+            self.died_by_itself(space, status);
+        } else if self.zygote.borrow().as_ref().is_some_and(|zygote| zygote.pid() == pid) {
+            *self.zygote.borrow_mut() = None;
+        }
+        true
     }
 
     /// Ends the guest process of a host process that died, or was never made because its maker died,

@@ -41,6 +41,8 @@ const PATIENCE_NANOS: u64 = 200_000;
 const BIRTH_NANOS: u64 = 100_000;
 /// A host that is not slept in is asked this often for what it has to tell.
 const ASK_NANOS: u64 = 2_000_000;
+/// While nobody asks, host processes that are about to end are looked for this often.
+const REAP_NANOS: u64 = 20_000;
 /// Timers and the host get their turn after this time, however much there is to do.
 const LONG_TURN_NANOS: u64 = 200_000;
 const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -66,6 +68,8 @@ pub struct Policy {
     /// How long the kernel polls, learned from its last sleep.
     patience: Cell<u64>,
     most_patience: u64,
+    /// When to look for host processes that have ended.
+    next_reaping: Cell<u64>,
     /// The kernel expects a request until then.
     expects_until: Cell<u64>,
     delay: RunDelay,
@@ -109,6 +113,7 @@ impl Policy {
             ask_the_host_every: ASK_NANOS / 1000 * per_micro,
             patience: Cell::new(usual.kernel),
             most_patience: if usual.kernel == 0 { 0 } else { PATIENCE_NANOS / 1000 * per_micro },
+            next_reaping: Cell::new(0),
             expects_until: Cell::new(0),
             delay,
             sampled_at: Cell::new(ticks()),
@@ -177,6 +182,7 @@ impl Engine {
                 last_work = now;
             } else {
                 self.make_spare();
+                self.reap_now_and_then(now);
             }
             if self.timers.next_deadline().is_some_and(|at| at <= timers::now()) {
                 self.timers.fire(timers::now());
@@ -225,6 +231,16 @@ impl Engine {
     pub fn expect_a_birth(&self) {
         let policy = &self.policy;
         policy.expects_until.set(ticks() + BIRTH_NANOS / 1000 * policy.ticks_per_micro);
+    }
+
+    /// Collects a host process that has ended, if one is about to. The host tells of it too, but
+    /// later, and then perhaps while somebody waits for an answer.
+    fn reap_now_and_then(&self, now: u64) {
+        let policy = &self.policy;
+        if now >= policy.next_reaping.get() && !self.dying.borrow().is_empty() {
+            policy.next_reaping.set(now + REAP_NANOS / 1000 * policy.ticks_per_micro);
+            self.reap_one();
+        }
     }
 
     fn hear(&self, has_news: bool, after_sleep: &mut impl FnMut(bool)) {
