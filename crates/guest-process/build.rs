@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "-Clink-arg=-nostdlib",
         "-Clink-arg=-static",
         "-Clink-arg=-no-pie",
-        "-Clink-arg=-Wl,--build-id=none,-z,noseparate-code,-z,max-page-size=4096",
+        "-Clink-arg=-Wl,--build-id=none,-z,noseparate-code,-z,norelro,--no-rosegment,-z,max-page-size=4096",
         "-Crelocation-model=pic",
         "-Ccode-model=small",
     ];

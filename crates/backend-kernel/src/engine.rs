@@ -5,6 +5,7 @@
 //! [`spaces`] makes and retires host processes. A guest thread's side of it is a
 //! [`GuestMachine`](crate::machine::GuestMachine).
 
+pub mod advice;
 pub mod answers;
 pub mod serve;
 pub mod space;

@@ -323,7 +323,7 @@ impl Machine for GuestMachine {
         let engine = self.engine()?;
         let (space, message) = engine.fork_space(&self.place.space, self.place.index)?;
         self.write_start(start);
-        self.set_action(action::FORK, [0, message]);
+        self.set_action(action::FORK, [self.place.space.advice.take(), message]);
         engine.expect_a_birth();
         Ok(Self::new(&engine, Place { space, index: self.place.index }))
     }

@@ -203,6 +203,9 @@ pub struct ChannelHeader {
     pub usage_told: AtomicU32,
     /// What the host answered: see [`usage`]. A claim, as all here.
     pub usage: [AtomicU64; 5],
+    /// The call sites that trapped last: see [`sites`]. The kernel tells the process that this one is
+    /// a copy of, which then rewrites them before its next `fork`. A claim, as all here.
+    pub trapped: [AtomicU64; sites::COUNT],
     /// What the shim may do by itself with each descriptor: see [`lent`]. Written by the kernel.
     pub lent: [AtomicU32; layout::MAX_LENT],
 }
@@ -230,6 +233,17 @@ pub mod lent {
     pub const MESSAGE: u64 = 1 << 62;
     /// Shift of the word in such a message.
     pub const MESSAGE_SHIFT: u32 = 16;
+}
+
+/// The words of [`ChannelHeader::trapped`]: an address, and above it a mark of the code there, by
+/// which another process sees that it has the same.
+pub mod sites {
+    /// How many are remembered.
+    pub const COUNT: usize = 4;
+    /// Shift of the mark.
+    pub const MARK_SHIFT: u32 = 48;
+    /// The part that is the address.
+    pub const ADDRESS: u64 = (1 << MARK_SHIFT) - 1;
 }
 
 /// Indexes into [`ChannelHeader::usage`].

@@ -51,7 +51,8 @@ pub mod reply {
 pub mod action {
     /// Nothing.
     pub const NONE: u64 = 0;
-    /// Fork the host process. Two descriptors, channel and socket, are on the socket.
+    /// Fork the host process. Two descriptors, channel and socket, are on the socket. The first detail
+    /// is a call site that trapped in an earlier copy, as in [`sites`](crate::sites), or 0.
     pub const FORK: u64 = 1;
     /// Play the `vfork` child.
     pub const VFORK: u64 = 2;

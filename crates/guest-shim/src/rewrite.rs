@@ -25,9 +25,9 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-use channel_abi::watch;
+use channel_abi::{sites, watch};
 
-use crate::channel::bell;
+use crate::channel::{bell, header};
 use crate::dispatch::in_vdso;
 use crate::host::{self, map, nr};
 use crate::process::{IS_THREADED, Lock};
@@ -63,7 +63,44 @@ pub fn trapped_at(site: u64) -> u64 {
     }
     let result = if count(site) == limit { rewrite(site) } else { back };
     LOCK.unlock();
+    tell_origin(site);
     result
+}
+
+/// Notes a site that trapped, for the process that this one is a copy of: each new copy traps there
+/// anew, if the original never comes there itself, as `fork`'s child does to `_exit`.
+fn tell_origin(site: u64) {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let Some(mark) = mark(site) else { return };
+    let place = LAST.load(Relaxed).wrapping_add(1);
+    LAST.store(place, Relaxed);
+    if let Some(word) = header().trapped.get(place as usize % sites::COUNT) {
+        word.store(site & sites::ADDRESS | mark << sites::MARK_SHIFT, Relaxed);
+    }
+}
+
+/// A copy of this process trapped at a site. Rewrites it, if the code there is still the same.
+pub fn advised(word: u64) {
+    let site = word & sites::ADDRESS;
+    let is_traced = crate::thread::tcb().slot().watch.load(Relaxed) & watch::TRACED != 0;
+    if word == 0 || is_traced || bell().rewrite_after.load(Relaxed) == 0 {
+        return;
+    }
+    if mark(site) == Some(word >> sites::MARK_SHIFT) && LOCK.try_lock() {
+        rewrite(site);
+        LOCK.unlock();
+    }
+}
+
+/// Tells code at a site from other code: 16 bits of what surrounds a `syscall`. `None` if there is none.
+fn mark(site: u64) -> Option<u64> {
+    const AROUND: usize = 32;
+    let code: [u8; AROUND] = get(site.wrapping_sub(AROUND as u64 / 2), [0; AROUND]).ok()?;
+    let [0x0f, 0x05, ..] = code.split_at(AROUND / 2).1 else { return None };
+    let hash = code.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Some(hash >> sites::MARK_SHIFT)
 }
 
 /// A program came with trampolines: they are like ours, and what room they leave is for ours.

@@ -16,7 +16,7 @@ use crate::thread::{
     AREA_SIZE, MAPPED_AREAS, Tcb, VforkParent, area, set_signal_stack, tcb, tcb_of,
 };
 use crate::usermem::{address_of, put};
-use crate::{birth, inbox, robust, staging};
+use crate::{birth, inbox, rewrite, robust, staging};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_FS: u64 = 0x200;
@@ -90,6 +90,7 @@ pub fn clone(thread: &Tcb, registers: &mut Registers, number: u64) -> i64 {
 
 fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> Result<i64, i64> {
     let message = thread.slot().args[reply::DETAIL2].load(Relaxed);
+    rewrite::advised(thread.slot().args[reply::DETAIL].load(Relaxed));
     // Held over the fork, so that no other thread is half-way through a message in the child.
     inbox::LOCK.lock();
     let [channel, socket] = inbox::fork_descriptors(message);
@@ -111,7 +112,7 @@ fn fork(thread: &Tcb, registers: &mut Registers, start: Beginning, pid: i64) -> 
     let slot = thread.slot();
     slot.signal_mask.store(mask, SeqCst);
     IS_THREADED.store(0, Relaxed);
-    crate::rewrite::release_lock_after_fork();
+    rewrite::release_lock_after_fork();
     crate::lent::forget_after_fork();
     thread.is_main.set(true);
     thread.vfork.set(None);

@@ -95,7 +95,7 @@ fn words(registers: &UserRegisters) -> [u32; 16] {
 
 impl Thread {
     /// Whether its calls have to pass anything.
-    pub(crate) fn has_call_filter(&self) -> bool {
+    pub fn has_call_filter(&self) -> bool {
         !matches!(*self.call_filter.borrow(), CallFilter::None)
     }
 

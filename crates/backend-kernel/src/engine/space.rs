@@ -19,6 +19,8 @@ use kernel_tasks::Thread;
 use linux_abi::Pid;
 use std::sync::atomic::Ordering::SeqCst;
 
+use super::advice::Advice;
+
 /// A host process and its channel.
 pub struct Space {
     /// Its number, for the bell.
@@ -48,6 +50,8 @@ pub struct Space {
     pub is_shared: Cell<bool>,
     /// Where the trampolines of its interpreter are; 0 for none.
     pub trampolines: Cell<u64>,
+    /// Where its copies trap.
+    pub advice: Advice,
 }
 
 /// What a process may use without asking.
@@ -174,6 +178,7 @@ impl Space {
             lending: Lending::default(),
             is_shared: Cell::default(),
             trampolines: Cell::default(),
+            advice: Advice::default(),
         }
     }
 

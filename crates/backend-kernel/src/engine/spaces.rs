@@ -15,7 +15,7 @@ use kernel_core::wait::PollEvents;
 use kernel_tasks::machine::Image;
 use linux_abi::{Errno, SysResult};
 
-use super::{Engine, Place, Space};
+use super::{Engine, Place, Space, advice};
 
 /// How many host processes are forked ahead.
 const POOL: usize = 2;
@@ -101,7 +101,7 @@ impl Engine {
 
     /// A space for a copy of the host process of `parent`, whose shim makes it. Returns the number
     /// of the message that brings the descriptors.
-    pub fn fork_space(&self, parent: &Space, index: usize) -> SysResult<(Rc<Space>, u64)> {
+    pub fn fork_space(&self, parent: &Rc<Space>, index: usize) -> SysResult<(Rc<Space>, u64)> {
         let number = self.number_for_space()?;
         let spare = self.spare.borrow_mut().take();
         let Spare { channel, ours, theirs } = spare.map_or_else(Spare::new, Ok)?;
@@ -119,6 +119,7 @@ impl Engine {
         *space.file_cache.borrow_mut() = *parent.file_cache.borrow();
         space.next_file.set(parent.next_file.get());
         space.trampolines.set(parent.trampolines.get());
+        space.advice.set_origin(parent);
         space.prepare_slot(index);
         Ok((space, message))
     }
@@ -162,6 +163,7 @@ impl Engine {
             return;
         }
         self.hot.borrow_mut().retain(|place| !Rc::ptr_eq(&place.space, space));
+        advice::pass_on(space);
         let seats: Vec<_> = space.seats.borrow().iter().cloned().collect();
         let mut orphans = Vec::new();
         for seat in seats {
