@@ -6,6 +6,7 @@ use std::rc::Rc;
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::{DirEntry, Inode, OpenGuard};
+use crate::listings;
 use crate::metadata::FileKind;
 use crate::open_file::{FileOps, OpenFile};
 
@@ -32,10 +33,6 @@ impl DirectoryFile {
         visit: &mut dyn FnMut(&DirEntry<'_>) -> bool,
     ) -> SysResult<()> {
         let directory = self.inode.directory().ok_or(Errno::ENOTDIR)?;
-        let location = file.location().ok_or(Errno::ENOTDIR)?;
-        if location.dentry.is_unlinked() {
-            return Err(Errno::ENOENT);
-        }
         let mut visit_and_move = |entry: &DirEntry<'_>| {
             let has_room = visit(entry);
             if has_room {
@@ -43,6 +40,59 @@ impl DirectoryFile {
             }
             has_room
         };
+        if self.list_dots(file, &mut visit_and_move)? {
+            directory.list(file.offset(), &mut visit_and_move)?;
+            file.touch_accessed(&*self.inode);
+        }
+        Ok(())
+    }
+
+    /// The entries from the position on, in the form of `getdents64` and in so many bytes at most;
+    /// moves the position. `EINVAL` if there is no room for the first one.
+    pub fn list_packed(&self, file: &OpenFile, room: usize) -> SysResult<Vec<u8>> {
+        let mut packed = Packed { bytes: Vec::new(), room, is_full: false };
+        if self.list_dots(file, &mut |entry| packed.add(file, entry))? {
+            self.list_names(file, &mut packed)?;
+            file.touch_accessed(&*self.inode);
+        }
+        let Packed { bytes, is_full, .. } = packed;
+        if bytes.is_empty() && is_full { Err(Errno::EINVAL) } else { Ok(bytes) }
+    }
+
+    /// Adds the entries after `.` and `..`: those that are known to be there still, or what the
+    /// directory says now.
+    fn list_names(&self, file: &OpenFile, packed: &mut Packed) -> SysResult<()> {
+        let directory = self.inode.directory().ok_or(Errno::ENOTDIR)?;
+        let is_start = file.offset() == AFTER_DOT_DOT;
+        let version = if is_start { directory.version() } else { None };
+        if let Some(version) = version
+            && let Some(known) = listings::find(&*self.inode, version)
+            && packed.bytes.len() + known.bytes.len() <= packed.room
+        {
+            packed.bytes.extend_from_slice(&known.bytes);
+            file.set_offset(known.end);
+            return Ok(());
+        }
+        let before = packed.bytes.len();
+        directory.list(file.offset(), &mut |entry| packed.add(file, entry))?;
+        if let (Some(version), false, Some(names)) =
+            (version, packed.is_full, packed.bytes.get(before..))
+        {
+            listings::keep(&*self.inode, version, names, file.offset());
+        }
+        Ok(())
+    }
+
+    /// Shows `.` and `..`, if the position is before them. Returns whether there was room.
+    fn list_dots(
+        &self,
+        file: &OpenFile,
+        visit_and_move: &mut dyn FnMut(&DirEntry<'_>) -> bool,
+    ) -> SysResult<bool> {
+        let location = file.location().ok_or(Errno::ENOTDIR)?;
+        if location.dentry.is_unlinked() {
+            return Err(Errno::ENOENT);
+        }
         for (name, next) in [(&b"."[..], AFTER_DOT), (b"..", AFTER_DOT_DOT)] {
             if file.offset() >= next {
                 continue;
@@ -53,12 +103,29 @@ impl DirectoryFile {
                 _ => self.inode.number()?,
             };
             if !visit_and_move(&DirEntry { name, inode, kind: FileKind::Directory, next }) {
-                return Ok(());
+                return Ok(false);
             }
         }
-        directory.list(file.offset(), &mut visit_and_move)?;
-        file.touch_accessed(&*self.inode);
-        Ok(())
+        Ok(true)
+    }
+}
+
+/// Entries for somebody who has so much room.
+struct Packed {
+    bytes: Vec<u8>,
+    room: usize,
+    is_full: bool,
+}
+
+impl Packed {
+    /// Adds an entry and moves the position behind it, if there is room.
+    fn add(&mut self, file: &OpenFile, entry: &DirEntry<'_>) -> bool {
+        self.is_full = self.bytes.len() + listings::packed_length(entry.name) > self.room;
+        if !self.is_full {
+            listings::pack(&mut self.bytes, entry);
+            file.set_offset(entry.next);
+        }
+        !self.is_full
     }
 }
 

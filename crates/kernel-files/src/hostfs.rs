@@ -16,6 +16,7 @@ mod place;
 mod recent_files;
 mod shared;
 mod status;
+mod version;
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::acl::{Acl, AclKind};
 use crate::attachments::Attachments;
+use crate::listings::Version;
 use crate::metadata::{
     AttributeChange, DeviceNumber, FileKind, FileSystemUsage, Metadata, Ownership,
 };
@@ -290,6 +291,12 @@ pub trait Directory {
     /// Shows the entries from position `from` on, without `.` and `..`, until `visit` says that it
     /// has no room (`false`). Positions stay valid while entries come and go.
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()>;
+
+    /// What the names are as of, for those who remember a listing: it is another one as soon as a
+    /// name in it has changed, by whomever. `None` if that cannot be told.
+    fn version(&self) -> Option<Version> {
+        None
+    }
 
     /// The regular file that is listed after `name`, if that is known without asking anybody.
     fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {

@@ -30,6 +30,7 @@ pub mod inotify;
 mod known_directories;
 pub mod landlock;
 pub mod lending;
+pub mod listings;
 pub mod locks;
 pub mod memfd;
 pub mod metadata;

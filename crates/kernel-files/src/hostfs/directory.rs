@@ -12,7 +12,9 @@ use super::beneath::{check_name, open_in};
 use super::inode::{BELIEVED_NANOS, HostInode};
 use super::kept::Kept;
 use super::place::Place;
+use super::version::version_of;
 use crate::inode::{Caching, DirEntry, Directory, Inode, NewInode, NewKind, OpenGuard, RenameMode};
+use crate::listings::Version;
 use crate::metadata::FileKind;
 
 /// Positions of the host are shown higher by this, because 1 and 2 are those after `.` and `..`.
@@ -125,6 +127,13 @@ impl Directory for HostInode {
             }
         }
         Ok(())
+    }
+
+    fn version(&self) -> Option<Version> {
+        if self.shared.is_immutable() {
+            return Some(Version::Changes(0));
+        }
+        version_of(&self.shared, &*self.directory_handle().ok()?)
     }
 
     fn prepare_open(&self) -> SysResult<OpenGuard> {

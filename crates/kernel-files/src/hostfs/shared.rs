@@ -46,6 +46,8 @@ pub struct Shared {
     inodes: RefCell<HashMap<HostId, Weak<HostInode>>>,
     /// Device numbers for host devices that are mounted beneath the folder.
     devices: RefCell<Vec<(u64, DeviceNumber)>>,
+    /// Whether the file systems of these host devices note every change of a name.
+    notes_changes: RefCell<Vec<(u64, bool)>>,
     /// Directories with an open handle, oldest first.
     open_directories: RefCell<VecDeque<Weak<HostInode>>>,
 }
@@ -58,6 +60,7 @@ impl Shared {
             device: allocate_device(),
             inodes: RefCell::default(),
             devices: RefCell::default(),
+            notes_changes: RefCell::default(),
             open_directories: RefCell::default(),
         });
         recent_files::prepare();
@@ -78,6 +81,18 @@ impl Shared {
         let device = if devices.is_empty() { self.device } else { allocate_device() };
         devices.push((host_device, device));
         device
+    }
+
+    /// Whether the file system of this host device notes every change of a name. `ask` is asked
+    /// once.
+    pub fn notes_changes(&self, host_device: u64, ask: impl FnOnce() -> bool) -> bool {
+        let mut known = self.notes_changes.borrow_mut();
+        if let Some((_, notes_changes)) = known.iter().find(|(device, _)| *device == host_device) {
+            return *notes_changes;
+        }
+        let notes_changes = ask();
+        known.push((host_device, notes_changes));
+        notes_changes
     }
 
     pub fn find(&self, id: HostId) -> Option<Rc<HostInode>> {

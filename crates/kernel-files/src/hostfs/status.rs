@@ -31,12 +31,13 @@ pub(super) fn stat_handle(handle: &OwnedFd) -> SysResult<rustix::fs::Statx> {
     rustix::fs::statx(handle, c"", AtFlags::EMPTY_PATH, wanted()).map_err(errno_of)
 }
 
+/// A time of the host's.
+pub(super) fn time_of(time: &rustix::fs::StatxTimestamp) -> Timespec {
+    Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec.into() }
+}
+
 /// What the guest is told of a file.
 pub(super) fn to_metadata(shared: &Shared, stat: &rustix::fs::Statx) -> Metadata {
-    let time = |time: &rustix::fs::StatxTimestamp| Timespec {
-        tv_sec: time.tv_sec,
-        tv_nsec: time.tv_nsec.into(),
-    };
     let (mut uid, mut gid) = (stat.stx_uid, stat.stx_gid);
     if let Some(owners) = shared.options.owners {
         if uid == owners.host_uid {
@@ -58,9 +59,9 @@ pub(super) fn to_metadata(shared: &Shared, stat: &rustix::fs::Statx) -> Metadata
         size: stat.stx_size,
         block_size: stat.stx_blksize,
         n_blocks: stat.stx_blocks,
-        accessed: time(&stat.stx_atime),
-        modified: time(&stat.stx_mtime),
-        changed: time(&stat.stx_ctime),
-        created: has_birth.then(|| time(&stat.stx_btime)),
+        accessed: time_of(&stat.stx_atime),
+        modified: time_of(&stat.stx_mtime),
+        changed: time_of(&stat.stx_ctime),
+        created: has_birth.then(|| time_of(&stat.stx_btime)),
     }
 }

@@ -9,6 +9,7 @@ use super::inode::{OverlayInode, Place};
 use super::listing::Listing;
 use super::{Moves, UpperKind, marks, require_upper, work};
 use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
+use crate::listings::Version;
 use crate::metadata::FileKind;
 use crate::static_directory::StaticDirectory;
 
@@ -345,6 +346,13 @@ impl Directory for OverlayInode {
             let inode = self.shared.number(device, entry.inode);
             visit(&DirEntry { inode, ..*entry })
         })
+    }
+
+    fn version(&self) -> Option<Version> {
+        if self.is_upper_only() {
+            return self.real().ok()?.directory()?.version();
+        }
+        self.with_listing(|listing| Version::Changes(listing.n_changes())).ok()
     }
 
     fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {

@@ -1,0 +1,44 @@
+//! Whether a directory of the host is as it was.
+
+use std::os::fd::OwnedFd;
+
+use host_sys::rustix;
+use kernel_core::timers;
+use linux_abi::time::{NANOS_PER_SEC, Timespec};
+
+use super::shared::Shared;
+use super::status::{id_of, stat_handle, time_of};
+use crate::listings::Version;
+
+/// The host's clock for files stands still between two ticks, so a directory that has just changed
+/// can change again and not show it. One that has not changed for this long would show it.
+const SETTLED_NANOS: u64 = 100_000_000;
+
+/// File systems that note every change of a name in the directory's times: ext2 to ext4, XFS,
+/// Btrfs, F2FS, tmpfs and the overlay of these.
+const NOTES_CHANGES: &[u32] =
+    &[0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630];
+
+/// What the names of a directory are as of, if the host would say when they change.
+pub(super) fn version_of(shared: &Shared, directory: &OwnedFd) -> Option<Version> {
+    let stat = stat_handle(directory).ok()?;
+    let (modified, changed) = (time_of(&stat.stx_mtime), time_of(&stat.stx_ctime));
+    let is_told =
+        is_settled(changed) && shared.notes_changes(id_of(&stat).0, || notes_changes(directory));
+    is_told.then_some(Version::Times { modified, changed })
+}
+
+fn notes_changes(file: &OwnedFd) -> bool {
+    let kind = rustix::fs::fstatfs(file).map(|usage| usage.f_type);
+    kind.is_ok_and(|kind| u32::try_from(kind).is_ok_and(|kind| NOTES_CHANGES.contains(&kind)))
+}
+
+/// Whether the next change cannot look like the last one.
+fn is_settled(changed: Timespec) -> bool {
+    let (Ok(seconds), Ok(nanos)) = (u64::try_from(changed.tv_sec), u64::try_from(changed.tv_nsec))
+    else {
+        return false;
+    };
+    let changed = seconds.saturating_mul(NANOS_PER_SEC).saturating_add(nanos);
+    changed.saturating_add(SETTLED_NANOS) <= timers::real_time()
+}
