@@ -1,10 +1,12 @@
-//! Reads the file that will most likely be opened next, while the kernel has nothing else to do.
+//! Reads the file that will most likely be opened next, while the kernel has nothing else to do,
+//! and [lists](directories) the directory that will most likely be listed next.
 //!
 //! Programs that go through a tree list a directory and then open its files in the order of the
 //! list. Between two of them the guest is busy with the first, and the kernel waits; it opens and
 //! reads the second one meanwhile. Only files that never change are read ahead, and only while the
 //! guesses are right. Who may open a file is decided when it is opened, as for any other.
 
+pub(crate) mod directories;
 #[cfg(test)]
 mod tests;
 
@@ -68,12 +70,14 @@ pub fn opened(location: &Location) {
     });
 }
 
-/// Reads ahead, if there is something to be read. Called when nobody waits for the kernel.
+/// Reads and lists ahead, if there is something to be read or listed. Called when nobody waits for
+/// the kernel.
 #[inline]
 pub fn read() {
     if IS_WANTED.replace(false) {
         AHEAD.with_borrow_mut(Ahead::read);
     }
+    directories::list();
 }
 
 impl Ahead {

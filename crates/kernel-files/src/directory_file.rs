@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
 
+use crate::ahead;
 use crate::inode::{DirEntry, Inode, OpenGuard};
 use crate::listings;
 use crate::metadata::FileKind;
@@ -18,7 +19,7 @@ pub struct DirectoryFile {
 
 /// The positions after `.` and `..`.
 const AFTER_DOT: u64 = 1;
-const AFTER_DOT_DOT: u64 = 2;
+pub(crate) const AFTER_DOT_DOT: u64 = 2;
 
 impl DirectoryFile {
     /// An open file on `inode`, which is a directory and gave `guard` for it.
@@ -51,9 +52,16 @@ impl DirectoryFile {
     /// moves the position. `EINVAL` if there is no room for the first one.
     pub fn list_packed(&self, file: &OpenFile, room: usize) -> SysResult<Vec<u8>> {
         let mut packed = Packed { bytes: Vec::new(), room, is_full: false };
+        let is_first = file.offset() == 0;
         if self.list_dots(file, &mut |entry| packed.add(file, entry))? {
+            let before = packed.bytes.len();
             self.list_names(file, &mut packed)?;
             file.touch_accessed(&*self.inode);
+            if is_first
+                && let (Some(location), Some(names)) = (file.location(), packed.bytes.get(before..))
+            {
+                ahead::directories::listed(&location.dentry, names);
+            }
         }
         let Packed { bytes, is_full, .. } = packed;
         if bytes.is_empty() && is_full { Err(Errno::EINVAL) } else { Ok(bytes) }

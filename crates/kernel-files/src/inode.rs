@@ -298,6 +298,12 @@ pub trait Directory {
         None
     }
 
+    /// Roughly how many bytes its names take where they are stored, if listing it whole may be
+    /// worth it before anybody asks, and if that is known without asking.
+    fn stored_size(&self) -> Option<u64> {
+        None
+    }
+
     /// The regular file that is listed after `name`, if that is known without asking anybody.
     fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
         let _ = name;

@@ -14,7 +14,9 @@ use std::rc::{Rc, Weak};
 
 use linux_abi::time::Timespec;
 
-use crate::inode::{DirEntry, Inode};
+use crate::directory_file::AFTER_DOT_DOT;
+use crate::inode::{DirEntry, Directory, Inode};
+use crate::metadata::FileKind;
 
 /// A larger listing is not kept.
 const MAX_BYTES: usize = 64 << 10;
@@ -25,6 +27,10 @@ const MAX_KEPT_BYTES: usize = 4 << 20;
 /// When there is no room left, one listing in so many takes the place of others: of a tree that is
 /// larger, gone through again and again, a part is found here rather than nothing.
 const REPLACING: usize = 8;
+
+/// Where the length of a packed entry is, then its kind, then its name.
+const LENGTH_AT: usize = 16;
+const NAME_AT: usize = 19;
 
 /// What the names of a directory are as of. Two that are equal mean the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,7 @@ struct Kept(Weak<Listing>);
 
 /// How long the entry of a name is in the form of `getdents64`.
 pub(crate) fn packed_length(name: &[u8]) -> usize {
-    (19 + name.len() + 1).next_multiple_of(8)
+    (NAME_AT + name.len() + 1).next_multiple_of(8)
 }
 
 /// Adds an entry in the form of `getdents64`.
@@ -80,6 +86,49 @@ pub(crate) fn pack(bytes: &mut Vec<u8>, entry: &DirEntry<'_>) {
 pub(crate) fn find(inode: &dyn Inode, version: Version) -> Option<Rc<Listing>> {
     let listing = inode.attachments().get::<Kept>()?.0.upgrade()?;
     (listing.version == version).then_some(listing)
+}
+
+/// Finds out what a directory says, if that is not known already and is not more than this.
+pub(crate) fn refresh(inode: &dyn Inode, directory: &dyn Directory, max_bytes: usize) {
+    let Some(version) = directory.version() else { return };
+    if find(inode, version).is_some() {
+        return;
+    }
+    let (mut bytes, mut end, mut is_full) = (Vec::new(), AFTER_DOT_DOT, false);
+    let listed = directory.list(end, &mut |entry| {
+        is_full = bytes.len() + packed_length(entry.name) > max_bytes;
+        if !is_full {
+            pack(&mut bytes, entry);
+            end = entry.next;
+        }
+        !is_full
+    });
+    if listed.is_ok() && !is_full {
+        keep(inode, version, &bytes, end);
+    }
+}
+
+/// The names of the directories among packed entries, each with a zero byte at its end, up to so
+/// many bytes.
+pub(crate) fn directories_in(packed: &[u8], max_bytes: usize) -> Vec<u8> {
+    let mut names = Vec::new();
+    let mut rest = packed;
+    while let Some(&[low, high, kind]) = rest.get(LENGTH_AT..NAME_AT) {
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let Some((entry, after)) = rest.split_at_checked(length) else { break };
+        rest = after;
+        if kind != FileKind::Directory.directory_entry_type() {
+            continue;
+        }
+        let name = entry.get(NAME_AT..).unwrap_or_default().split(|&byte| byte == 0).next();
+        let name = name.unwrap_or_default();
+        if names.len() + name.len() + 1 > max_bytes {
+            break;
+        }
+        names.extend_from_slice(name);
+        names.push(0);
+    }
+    names
 }
 
 /// Keeps what a directory has said, which is all of it and begins at its start. The version is of

@@ -136,6 +136,10 @@ impl Directory for HostInode {
         version_of(&self.shared, &*self.directory_handle().ok()?)
     }
 
+    fn stored_size(&self) -> Option<u64> {
+        self.seen_size()
+    }
+
     fn prepare_open(&self) -> SysResult<OpenGuard> {
         if self.shared.is_immutable() {
             return Ok(None);

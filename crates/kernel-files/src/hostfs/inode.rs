@@ -161,6 +161,11 @@ impl HostInode {
         metadata
     }
 
+    /// The size that the host last said it has.
+    pub(super) fn seen_size(&self) -> Option<u64> {
+        self.seen.get().map(|(metadata, _)| metadata.size)
+    }
+
     /// The file has been found by this name. It may still have the one that it was known by.
     fn found_at(&self, place: Place) {
         let before = self.place();

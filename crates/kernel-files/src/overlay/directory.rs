@@ -355,6 +355,14 @@ impl Directory for OverlayInode {
         self.with_listing(|listing| Version::Changes(listing.n_changes())).ok()
     }
 
+    fn stored_size(&self) -> Option<u64> {
+        // The upper layer of one that is merged is small or was listed before.
+        if self.is_upper_only() {
+            return self.real().ok()?.directory()?.stored_size();
+        }
+        self.lowers.iter().map(|lower| lower.directory()?.stored_size()).sum()
+    }
+
     fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
         self.listing.borrow().as_ref()?.file_after(name)
     }
