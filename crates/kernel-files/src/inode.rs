@@ -304,6 +304,9 @@ pub trait Directory {
         None
     }
 
+    /// Finds out the names before anybody asks, if it keeps them itself.
+    fn learn_names(&self) {}
+
     /// The regular file that is listed after `name`, if that is known without asking anybody.
     fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
         let _ = name;

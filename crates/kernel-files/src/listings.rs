@@ -32,18 +32,14 @@ const REPLACING: usize = 8;
 const LENGTH_AT: usize = 16;
 const NAME_AT: usize = 19;
 
-/// What the names of a directory are as of. Two that are equal mean the same names.
+/// What the names of a directory are as of: the host says that the names, and anything else about
+/// it, were last changed then. Two that are equal mean the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// The host says that the names, and anything else about it, were last changed then.
-    Times {
-        /// The names.
-        modified: Timespec,
-        /// Anything.
-        changed: Timespec,
-    },
-    /// It was changed so many times.
-    Changes(u64),
+pub struct Version {
+    /// When a name was last changed.
+    pub modified: Timespec,
+    /// When anything was last changed.
+    pub changed: Timespec,
 }
 
 /// All names of a directory but `.` and `..`, in the form of `getdents64`.

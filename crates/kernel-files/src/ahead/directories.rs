@@ -104,6 +104,7 @@ fn list_in(parent: &Rc<Dentry>, name: &[u8]) {
     let Some(inode) = dentry.inode_if_any().filter(|_| !dentry.is_mount_point()) else { return };
     let Some(directory) = inode.directory() else { return };
     if directory.stored_size().is_some_and(|size| size <= MAX_STORED) {
+        directory.learn_names();
         listings::refresh(&**inode, directory, MAX_AHEAD);
     }
 }

@@ -131,7 +131,7 @@ impl Directory for HostInode {
 
     fn version(&self) -> Option<Version> {
         if self.shared.is_immutable() {
-            return Some(Version::Changes(0));
+            return None; // an overlay shows it, and keeps its names
         }
         version_of(&self.shared, &*self.directory_handle().ok()?)
     }

@@ -25,7 +25,7 @@ pub(super) fn version_of(shared: &Shared, directory: &OwnedFd) -> Option<Version
     let (modified, changed) = (time_of(&stat.stx_mtime), time_of(&stat.stx_ctime));
     let is_told =
         is_settled(changed) && shared.notes_changes(id_of(&stat).0, || notes_changes(directory));
-    is_told.then_some(Version::Times { modified, changed })
+    is_told.then_some(Version { modified, changed })
 }
 
 fn notes_changes(file: &OwnedFd) -> bool {

@@ -80,24 +80,27 @@ impl OverlayInode {
             let device = layer.metadata()?.device;
             // The names of such a directory are files of other file systems.
             let is_mixed = layer.as_any().is::<StaticDirectory>();
-            let mut entries: Vec<(Vec<u8>, u64, FileKind)> = Vec::new();
+            let is_upper = upper.as_ref().is_some_and(|upper| Rc::ptr_eq(upper, layer));
+            let mut to_look_at: Vec<(Vec<u8>, u64, FileKind)> = Vec::new();
             directory.list(0, &mut |entry| {
-                entries.push((entry.name.to_vec(), entry.inode, entry.kind));
+                let &DirEntry { name, inode, kind, .. } = entry;
+                let is_work = name == work::NAME && self.is_top();
+                if is_work || listing.has(name) || hidden.contains(name) {
+                    return true;
+                }
+                if is_mixed || is_upper || kind == FileKind::CharacterDevice {
+                    to_look_at.push((name.to_vec(), inode, kind));
+                } else {
+                    listing.add(name, self.shared.number(device, inode), kind);
+                }
                 true
             })?;
-            for (name, inode, kind) in entries {
-                if listing.has(&name) || hidden.contains(&name) {
-                    continue;
-                }
-                if name == work::NAME && self.is_top() {
-                    continue;
-                }
+            for (name, inode, kind) in to_look_at {
                 let mut number = self.shared.number(device, inode);
-                let is_upper = upper.as_ref().is_some_and(|upper| Rc::ptr_eq(upper, layer));
                 if is_mixed {
                     let real = directory.lookup(&name)?.metadata()?;
                     number = self.shared.number(real.device, real.inode);
-                } else if is_upper || kind == FileKind::CharacterDevice {
+                } else {
                     let Ok(real) = directory.lookup(&name) else { continue };
                     if marks::is_whiteout(&*real) {
                         hidden.insert(name);
@@ -349,10 +352,15 @@ impl Directory for OverlayInode {
     }
 
     fn version(&self) -> Option<Version> {
-        if self.is_upper_only() {
-            return self.real().ok()?.directory()?.version();
+        // One that is merged keeps its names itself.
+        if self.is_upper_only() { self.real().ok()?.directory()?.version() } else { None }
+    }
+
+    fn learn_names(&self) {
+        if !self.is_upper_only() {
+            // Whoever lists it is told of what went wrong.
+            let _ = self.with_listing(|_| ());
         }
-        self.with_listing(|listing| Version::Changes(listing.n_changes())).ok()
     }
 
     fn stored_size(&self) -> Option<u64> {

@@ -1,10 +1,11 @@
 //! The names of a merged directory, with positions that last.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::inode::DirEntry;
 use crate::metadata::FileKind;
+use crate::name_map::NameMap;
 
 const FIRST_POSITION: u64 = 3;
 /// How many entries are looked at to find a regular file.
@@ -20,20 +21,18 @@ struct Entry {
 #[derive(Default)]
 pub struct Listing {
     by_position: BTreeMap<u64, Entry>,
-    positions: HashMap<Rc<[u8]>, u64>,
+    positions: NameMap<u64>,
     last: u64,
-    /// How often a name in it has changed.
-    n_changes: u64,
 }
 
 impl Listing {
     /// Adds a name, or changes what it stands for.
     pub fn add(&mut self, name: &[u8], number: u64, kind: FileKind) {
-        self.remove(name);
-        self.n_changes += 1;
         let name: Rc<[u8]> = Rc::from(name);
         self.last = self.last.max(FIRST_POSITION) + 1;
-        self.positions.insert(Rc::clone(&name), self.last);
+        if let Some(before) = self.positions.insert(Rc::clone(&name), self.last) {
+            self.by_position.remove(&before);
+        }
         self.by_position.insert(self.last, Entry { name, number, kind });
     }
 
@@ -41,18 +40,12 @@ impl Listing {
     pub fn remove(&mut self, name: &[u8]) {
         if let Some(position) = self.positions.remove(name) {
             self.by_position.remove(&position);
-            self.n_changes += 1;
         }
     }
 
     /// Whether the name is known.
     pub fn has(&self, name: &[u8]) -> bool {
         self.positions.contains_key(name)
-    }
-
-    /// How often a name in it has changed, since it was made.
-    pub fn n_changes(&self) -> u64 {
-        self.n_changes
     }
 
     /// Whether there is no name.
