@@ -4,6 +4,9 @@
 //! each with everything beneath it. What was found out ahead is kept as every [listing](listings)
 //! is: whoever lists the directory then asks whether it is still the same.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
