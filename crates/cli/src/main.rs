@@ -65,8 +65,25 @@ enum Command {
     Probe(probe::Options),
 }
 
+/// The options of `run` alone.
+#[derive(Parser)]
+struct OnlyRun {
+    #[command(flatten)]
+    options: run::Options,
+}
+
+/// `run` is what matters how soon it starts, and most of the time for putting the commands together
+/// goes to the others. Whatever is not a plain `run` is understood, or told to be wrong, by all.
+fn parse() -> Result<Cli, clap::Error> {
+    let is_run = std::env::args_os().nth(1).is_some_and(|first| first == "run");
+    match is_run.then(|| OnlyRun::try_parse_from(std::env::args_os().skip(1))) {
+        Some(Ok(only)) => Ok(Cli { command: Command::Run(only.options) }),
+        _ => Cli::try_parse(),
+    }
+}
+
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

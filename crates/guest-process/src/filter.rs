@@ -182,7 +182,7 @@ pub fn assemble(rules: &[Rule]) -> Vec<Instruction> {
         skip_if(JUMP_IF_AT_LEAST, end_low, 0, 1),
         end(TRAP),
     ];
-    program.extend(seccomp::assemble(rules, REFUSE));
+    program.extend(seccomp::in_order(rules, REFUSE));
     program
 }
 

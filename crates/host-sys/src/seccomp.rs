@@ -137,38 +137,81 @@ pub fn skip_if(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instructio
     Instruction { code, if_true, if_false, operand }
 }
 
-/// The instructions of some rules, with the number of the call loaded: what no rule names ends the
+/// The instructions of some rules, which are tried in their order: what no rule names ends the
 /// process, arguments that a rule does not allow lead to `otherwise`.
-pub fn assemble(rules: &[Rule], otherwise: u32) -> Vec<Instruction> {
+pub fn in_order(rules: &[Rule], otherwise: u32) -> Vec<Instruction> {
+    let rules: Vec<&Rule> = rules.iter().collect();
     let mut program = vec![load(NUMBER)];
+    program.extend(one_after_the_other(&rules, otherwise));
+    program
+}
+
+/// The same, for many rules: the number is searched for by halves. When a filter is installed, the
+/// host goes through it once for every number that there is.
+pub fn by_number(rules: &[Rule], otherwise: u32) -> Vec<Instruction> {
+    let mut sorted: Vec<&Rule> = rules.iter().collect();
+    sorted.sort_by_key(|rule| rule.number);
+    let mut program = vec![load(NUMBER)];
+    program.extend(half(&sorted, otherwise));
+    program
+}
+
+/// No instruction of a half leads behind it.
+fn half(sorted: &[&Rule], otherwise: u32) -> Vec<Instruction> {
+    const FEW: usize = 3;
+    let (lower, upper) = sorted.split_at(sorted.len() / 2);
+    let Some(first) = upper.first().filter(|_| sorted.len() > FEW) else {
+        return one_after_the_other(sorted, otherwise);
+    };
+    let below = half(lower, otherwise);
+    let mut program = vec![skip_if(JUMP_IF_AT_LEAST, first.number, 0, 1), jump(below.len())];
+    program.extend(below);
+    program.extend(half(upper, otherwise));
+    program
+}
+
+fn one_after_the_other(rules: &[&Rule], otherwise: u32) -> Vec<Instruction> {
+    let mut program = Vec::new();
     for rule in rules {
         let body = rule_body(rule, otherwise);
-        // Rules are short; a longer one is a mistake that the unit test shows.
-        let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        program.push(skip_if(JUMP_IF_EQUAL, rule.number, 1, 0));
-        program.push(Instruction { code: JUMP, if_true: 0, if_false: 0, operand: length });
+        program.extend([skip_if(JUMP_IF_EQUAL, rule.number, 1, 0), jump(body.len())]);
         program.extend(body);
     }
     program.push(end(KILL_PROCESS));
     program
 }
 
-/// The numbers that an assembled program tells apart, found by reading it. Only tests need this: a
-/// filter is what its program does, not what its rules say.
+/// Skips over some instructions. So many that they cannot be counted are a mistake that the unit
+/// tests show.
+fn jump(over: usize) -> Instruction {
+    let operand = u32::try_from(over).unwrap_or(u32::MAX);
+    Instruction { code: JUMP, if_true: 0, if_false: 0, operand }
+}
+
+/// The numbers that an assembled program does not end the process for, whatever the arguments are,
+/// found by following it. Only tests need this: a filter is what its program does, not what its rules
+/// say.
 pub fn numbers(program: &[Instruction]) -> Vec<u32> {
-    let mut found = Vec::new();
-    let mut at = program.iter().position(|it| it.code == LOAD && it.operand == NUMBER);
-    while let Some(place) = at {
-        let (Some(test), Some(jump)) = (program.get(place + 1), program.get(place + 2)) else {
-            break;
+    const END: u32 = 1024;
+    (0..END).filter(|&number| knows(program, number)).collect()
+}
+
+fn knows(program: &[Instruction], number: u32) -> bool {
+    let mut at = program.iter().position(|it| *it == load(NUMBER)).map_or(0, |at| at + 1);
+    while let Some(&Instruction { code, if_true, if_false, operand }) = program.get(at) {
+        let holds = match code {
+            JUMP_IF_EQUAL => number == operand,
+            JUMP_IF_AT_LEAST => number >= operand,
+            JUMP => {
+                at = at.saturating_add(operand as usize + 1);
+                continue;
+            }
+            // An argument is looked at, or the end is reached.
+            _ => return (code, operand) != (RETURN, KILL_PROCESS),
         };
-        if (test.code, jump.code) != (JUMP_IF_EQUAL, JUMP) {
-            break;
-        }
-        found.push(test.operand);
-        at = usize::try_from(jump.operand).ok().map(|length| place + 2 + length);
+        at += 1 + usize::from(if holds { if_true } else { if_false });
     }
-    found
+    false
 }
 
 /// Puts this process, and every process that it starts from now on, under a filter, for good. The

@@ -4,8 +4,6 @@
 //! walked from its first instruction on, and only what the walk meets counts. A function with an
 //! instruction that is not known, or in which the walk does not end at its end, has no sites.
 
-use std::io::BufRead;
-
 use crate::code;
 use crate::functions::Functions;
 
@@ -44,19 +42,11 @@ pub fn find(text: &[u8], address: u64, functions: &Functions<'_>) -> Vec<Site> {
     sites
 }
 
-/// Where the next bytes are that may be a site.
+/// Where the next bytes are that may be a site. The second byte is searched for: the first is that of
+/// every sixth instruction.
 fn next_candidate(text: &[u8]) -> Option<usize> {
-    let mut rest = text;
-    loop {
-        // The fastest search for a byte that there is; it ends behind the byte and cannot fail.
-        let skipped = rest.skip_until(CALL[0]).unwrap_or(0);
-        if skipped == 0 {
-            return None;
-        }
-        if matches!(rest.first(), Some(0x05 | 0xa2)) {
-            return Some(text.len() - rest.len() - 1);
-        }
-    }
+    let seconds = memchr::memchr2_iter(CALL[1], CPUID[1], text);
+    seconds.filter_map(|second| second.checked_sub(1)).find(|&at| text.get(at) == Some(&CALL[0]))
 }
 
 /// Walks over the function around the end of `gap`, which nobody has walked over yet. Returns where
