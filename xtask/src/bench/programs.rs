@@ -1,5 +1,7 @@
 //! Whole programs, from start to end.
 
+use std::cell::Cell;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -13,10 +15,16 @@ use crate::command::{find_in_path, project, succeed};
 /// A program with what it needs.
 struct Program {
     name: &'static str,
+    /// `{}` becomes a path that no other run has: see [`Runs`].
     run: &'static [&'static str],
 }
 
 /// Every command is started in the folder that [`prepare`] fills.
+///
+/// What takes long enough to show must not remove many files between its runs: ext4 does not give
+/// the number of a removed file again for some time, and whoever makes the next file searches past
+/// all of those. Native goes first and would find the fewest. So every clone is a new one, and all
+/// of them go at the end.
 const PROGRAMS: &[Program] = &[
     Program { name: "start: true", run: &["true"] },
     Program { name: "start: sh -c :", run: &["sh", "-c", ":"] },
@@ -43,11 +51,11 @@ const PROGRAMS: &[Program] = &[
     Program { name: "gcc, 2000 lines", run: &["gcc", "-O1", "-c", "-o", "big.o", "big.c"] },
     Program {
         name: "git clone, local",
-        run: &["sh", "-c", "git clone -q repo clone; rm -rf clone"],
+        run: &["git", "clone", "-q", "repo", "clones/{}"],
     },
     Program {
         name: "git clone, local, to /tmp",
-        run: &["sh", "-c", "git clone -q repo /tmp/belljar-clone; rm -rf /tmp/belljar-clone"],
+        run: &["git", "clone", "-q", "repo", "/tmp/clones-of-{}"],
     },
     Program {
         name: "sqlite3, 10,000 inserts",
@@ -106,6 +114,48 @@ fs.rmSync('small', { recursive: true });
 if (n !== 499500) process.exit(1);
 ";
 
+/// Numbers the runs, and removes at its end what those have left outside of the folder.
+struct Runs {
+    /// The name of the folder, which no other benchmark has that runs at the same time.
+    folder: String,
+    count: Cell<u32>,
+}
+
+impl Runs {
+    fn new(folder: &Path) -> Result<Self> {
+        let name = folder.file_name().context("a folder without a name")?;
+        Ok(Self { folder: name.to_string_lossy().into_owned(), count: Cell::new(0) })
+    }
+
+    /// The arguments of the next run, with their `{}` filled in.
+    fn next(&self, arguments: &[&str]) -> Vec<String> {
+        self.fill(arguments, "")
+    }
+
+    /// The same for `repeat`, which has to add a number of its own.
+    fn next_repeated(&self, arguments: &[&str]) -> Vec<String> {
+        self.fill(arguments, ".{}")
+    }
+
+    fn fill(&self, arguments: &[&str], end: &str) -> Vec<String> {
+        self.count.set(self.count.get() + 1);
+        let path = format!("{}/{}{end}", self.folder, self.count.get());
+        arguments.iter().map(|argument| argument.replace("{}", &path)).collect()
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        let path = format!("/tmp/clones-of-{}", self.folder);
+        // Only native runs leave something there: the `/tmp` of a sandbox is its own.
+        if let Err(error) = std::fs::remove_dir_all(&path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            eprintln!("{path} is left: {error}");
+        }
+    }
+}
+
 /// Lets the launchers take turns with each program.
 pub fn measure(
     measurements: &mut Measurements,
@@ -118,6 +168,7 @@ pub fn measure(
         return Ok(());
     }
     prepare(folder, if short { 200 } else { 20_000 })?;
+    let runs = Runs::new(folder)?;
     let repeat = folder.join("repeat");
     let source = project().join("bench/repeat.c");
     succeed(Command::new("cc").arg("-O2").arg("-o").args([&repeat, &source]))?;
@@ -132,14 +183,15 @@ pub fn measure(
         }
         measurements.take_turns(program.name, launchers, |launcher| {
             let mut command = launcher.command(name);
-            command.args(arguments).current_dir(folder);
+            command.args(runs.next(arguments)).current_dir(folder);
             sample(&mut command)
         });
         if REPEATED.contains(&program.name) {
             let row = format!("{}, again", program.name);
             measurements.take_turns(&row, launchers, |launcher| {
                 let mut command = launcher.command(&repeat);
-                command.args([times, name]).args(arguments).current_dir(folder);
+                command.args([times, name]).args(runs.next_repeated(arguments));
+                command.current_dir(folder);
                 micro::sample(&mut command)
             });
         }
