@@ -6,24 +6,24 @@
 
 use std::cell::Cell;
 
-use crate::timers::{self, Instant};
+use host_sys::{ticks, ticks_per_microsecond};
 
 thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
-    static TIME: Cell<Option<Instant>> = const { Cell::new(None) };
+    static TICKS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// When something was found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     number: u64,
-    time: Instant,
+    ticks: u64,
 }
 
 impl Moment {
     /// This moment.
     pub fn now() -> Self {
-        Self { number: CURRENT.get(), time: time() }
+        Self { number: CURRENT.get(), ticks: now() }
     }
 
     /// Whether it is still the same moment.
@@ -33,23 +33,29 @@ impl Moment {
 
     /// Whether it was less than `nanos` ago.
     pub fn is_within(self, nanos: u64) -> bool {
-        self.is_now() || time() < self.time.after(nanos)
+        self.is_now() || {
+            let limit = nanos.saturating_mul(ticks_per_microsecond()) / 1000;
+            now().saturating_sub(self.ticks) < limit
+        }
     }
 }
 
 /// The moment is over: a new call begins, or the kernel has changed something.
 pub fn pass() {
     CURRENT.set(CURRENT.get().wrapping_add(1));
-    TIME.set(None);
+    TICKS.set(0);
 }
 
-/// The time of this moment: the clock is read once in it.
-fn time() -> Instant {
-    TIME.get().unwrap_or_else(|| {
-        let now = timers::now();
-        TIME.set(Some(now));
-        now
-    })
+/// The time of this moment: the counter is read once in it.
+fn now() -> u64 {
+    match TICKS.get() {
+        0 => {
+            let now = ticks();
+            TICKS.set(now);
+            now
+        }
+        known => known,
+    }
 }
 
 #[cfg(test)]

@@ -172,6 +172,11 @@ impl Dentry {
         }
     }
 
+    /// Whether anything is remembered of a name.
+    pub fn knows(&self, name: &[u8]) -> bool {
+        self.children.borrow().contains_key(name)
+    }
+
     /// Whether this name need not be looked up again.
     fn can_be_believed(&self, caching: Caching) -> bool {
         match caching {

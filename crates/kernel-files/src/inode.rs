@@ -103,6 +103,11 @@ pub trait Inode: Any {
         Ok(self.metadata()?.inode)
     }
 
+    /// The device that `stat` shows it on. Never changes.
+    fn device(&self) -> SysResult<DeviceNumber> {
+        Ok(self.metadata()?.device)
+    }
+
     /// Changes metadata. The caller may do so; that was checked.
     fn set_attributes(&self, change: &AttributeChange) -> SysResult<()>;
 
@@ -164,6 +169,11 @@ pub trait Inode: Any {
     fn open(&self, request: &OpenRequest<'_>) -> Option<SysResult<Rc<dyn FileOps>>> {
         let _ = request;
         None
+    }
+
+    /// Whether writes take the set-id bits off this file without our doing.
+    fn sheds_privileges(&self) -> bool {
+        false
     }
 
     /// Whether names and attributes of this file change only together with
@@ -311,6 +321,12 @@ pub trait Directory {
     fn file_after(&self, name: &[u8]) -> Option<Rc<[u8]>> {
         let _ = name;
         None
+    }
+
+    /// Whether `create` and `link` fail with `EEXIST` if they meet an existing name after all, so that
+    /// nobody has to look for one first. Only where looking is not free.
+    fn notices_existing_names(&self) -> bool {
+        false
     }
 
     /// Whether names may be remembered.

@@ -29,6 +29,7 @@ pub mod inode;
 pub mod inotify;
 mod known_directories;
 pub mod landlock;
+pub mod late_closes;
 pub mod lending;
 pub mod listings;
 pub mod locks;

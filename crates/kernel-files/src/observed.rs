@@ -13,6 +13,11 @@ pub(crate) fn is_stored(kind: FileKind) -> bool {
     kind == FileKind::Regular
 }
 
+/// Whether somebody is to be asked and told.
+pub(crate) fn is_there() -> bool {
+    supervisor::get().is_some()
+}
+
 /// Fails if the caller may not do this with the file at `location`.
 pub fn check(location: &Location, right: Right) -> SysResult<()> {
     let Some(supervisor) = supervisor::get() else { return Ok(()) };

@@ -65,9 +65,13 @@ pub fn open(
     how: &OpenHow,
 ) -> SysResult<Opened> {
     let flags = how.flags;
-    let keeps_link =
-        flags.contains(OpenFlags::NOFOLLOW) || flags.contains(OpenFlags::CREAT | OpenFlags::EXCL);
-    let last_link = if keeps_link { LastLink::Keep } else { LastLink::Follow };
+    let last_link = if flags.contains(OpenFlags::CREAT | OpenFlags::EXCL) {
+        LastLink::New
+    } else if flags.contains(OpenFlags::NOFOLLOW) {
+        LastLink::Keep
+    } else {
+        LastLink::Follow
+    };
     let found = resolve(access, start, path, last_link, how.resolve)?;
     if flags.contains(OpenFlags::TMPFILE) {
         return open_unnamed(access, &found.existing()?, how);
@@ -96,7 +100,8 @@ fn open_or_create(access: &Access<'_>, found: Found, how: &OpenHow) -> SysResult
         return open_at(access, &target, flags, Fresh::No, By::Guest);
     }
     let Last::Name(name) = &found.last else { return Err(Errno::EISDIR) };
-    let location = create_in(access, &found.parent, name, NewKind::Regular, how.mode)?;
+    let location = create_in(access, &found.parent, name, NewKind::Regular, how.mode)
+        .map_err(|errno| found.why_not_made(errno))?;
     open_at(access, &location, flags, Fresh::Yes, By::Guest)
 }
 

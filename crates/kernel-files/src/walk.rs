@@ -19,6 +19,7 @@ use crate::fs_context::Access;
 use crate::inode::Directory;
 use crate::metadata::FileKind;
 use crate::mount::Location;
+use crate::observed;
 use crate::permission::check_search;
 
 /// A file name that rarely needs the heap.
@@ -45,6 +46,8 @@ pub struct Found {
     pub last: Last,
     /// What is there now.
     pub target: Option<Location>,
+    /// Nobody has looked whether something is there: whoever makes the name will see.
+    pub is_unchecked: bool,
     /// The path ended in a slash: only a directory will do.
     pub has_trailing_slash: bool,
 }
@@ -67,6 +70,17 @@ impl Found {
         Ok(())
     }
 
+    /// Why a name could not be made: if nobody has looked before, it may be there already, which comes
+    /// before all other reasons.
+    pub fn why_not_made(&self, errno: Errno) -> Errno {
+        let is_there =
+            |name| self.parent.dentry.child(name).is_ok_and(|child| child.inode_if_any().is_some());
+        match &self.last {
+            Last::Name(name) if self.is_unchecked && is_there(name) => Errno::EEXIST,
+            _ => errno,
+        }
+    }
+
     /// What is there; `ENOENT` if nothing is, `ENOTDIR` if only a directory would do.
     pub fn existing(self) -> SysResult<Location> {
         let target = self.target.ok_or(Errno::ENOENT)?;
@@ -87,6 +101,9 @@ pub enum LastLink {
     /// It is not, and not even a trailing slash makes it so, as for a name that shall be removed
     /// or made.
     KeepAlways,
+    /// The same for a name that shall be made and must not be there yet. The result may be
+    /// [unchecked](Found::is_unchecked).
+    New,
 }
 
 /// The file that `path` names, starting from `start` if it is relative.
@@ -177,7 +194,7 @@ impl Walk<'_> {
             let keeps = match self.last_link {
                 LastLink::Follow => false,
                 LastLink::Keep => !has_trailing_slash,
-                LastLink::KeepAlways => true,
+                LastLink::KeepAlways | LastLink::New => true,
             };
             if is_last {
                 self.remember(whole);
@@ -238,7 +255,13 @@ impl Walk<'_> {
     }
 
     fn end(self, last: Last) -> Found {
-        Found { parent: self.at.clone(), last, target: Some(self.at), has_trailing_slash: false }
+        Found {
+            parent: self.at.clone(),
+            last,
+            target: Some(self.at),
+            is_unchecked: false,
+            has_trailing_slash: false,
+        }
     }
 
     fn end_at_dots(mut self, is_parent: bool) -> SysResult<Found> {
@@ -259,11 +282,22 @@ impl Walk<'_> {
         check_search(&**inode, self.access.credentials)
     }
 
-    fn child(&self, component: &[u8]) -> SysResult<Location> {
+    fn check_name(&self, component: &[u8]) -> SysResult<()> {
         self.check_directory()?;
-        if component.len() > NAME_MAX {
-            return Err(Errno::ENAMETOOLONG);
-        }
+        if component.len() > NAME_MAX { Err(Errno::ENAMETOOLONG) } else { Ok(()) }
+    }
+
+    /// Whether nobody has to look for a name before it is made.
+    fn need_not_look(&self, name: &[u8]) -> bool {
+        let notices = |directory: &dyn Directory| directory.notices_existing_names();
+        self.last_link == LastLink::New
+            && self.at.inode().is_ok_and(|inode| inode.directory().is_some_and(notices))
+            && !self.at.dentry.knows(name)
+            && !observed::is_there()
+    }
+
+    fn child(&self, component: &[u8]) -> SysResult<Location> {
+        self.check_name(component)?;
         let dentry = self.at.dentry.child(component)?;
         Ok(Location { mount: self.at.mount.clone(), dentry })
     }
@@ -297,12 +331,18 @@ impl Walk<'_> {
         keeps_link: bool,
         has_trailing_slash: bool,
     ) -> SysResult<LastStep> {
-        let child = self.child(&name)?;
         let parent = self.at.clone();
-        let Some(inode) = child.dentry.inode_if_any() else {
+        let nothing = |name, is_unchecked| {
             let last = Last::Name(name);
-            return Ok(LastStep::Done(Found { parent, last, target: None, has_trailing_slash }));
+            LastStep::Done(Found { parent, last, target: None, is_unchecked, has_trailing_slash })
         };
+        if self.need_not_look(&name) {
+            self.check_name(&name)?;
+            facts::came_from_outside();
+            return Ok(nothing(name, true));
+        }
+        let child = self.child(&name)?;
+        let Some(inode) = child.dentry.inode_if_any() else { return Ok(nothing(name, false)) };
         if inode.kind() == FileKind::Symlink && !keeps_link {
             return Ok(match self.follow(&child)? {
                 Step::Link(target) => LastStep::Link(target),
@@ -310,12 +350,15 @@ impl Walk<'_> {
                     parent: self.at.clone(),
                     last: Last::Dot,
                     target: Some(self.at.clone()),
+                    is_unchecked: false,
                     has_trailing_slash,
                 }),
             });
         }
-        let target = Some(self.enter(child)?);
-        Ok(LastStep::Done(Found { parent, last: Last::Name(name), target, has_trailing_slash }))
+        let parent = self.at.clone();
+        let (last, target) = (Last::Name(name), Some(self.enter(child)?));
+        let is_unchecked = false;
+        Ok(LastStep::Done(Found { parent, last, target, is_unchecked, has_trailing_slash }))
     }
 
     /// Crosses into what is mounted at `location`.

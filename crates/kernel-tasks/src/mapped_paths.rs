@@ -40,14 +40,17 @@ struct Noted {
 
 impl Noted {
     fn of(file: &OpenFile, root: &Location) -> Option<Self> {
-        let metadata = file.metadata().ok()?;
+        let number = match file.inode() {
+            Some(inode) => (inode.device().ok()?, inode.number().ok()?),
+            None => file.metadata().ok().map(|metadata| (metadata.device, metadata.inode))?,
+        };
         let path = match file.location() {
             Some(location) => location.display_path(root),
             None => file.ops().describe().into_bytes(),
         };
         let place = file.location();
         Some(Self {
-            file: GuestFile { path, number: (metadata.device, metadata.inode) },
+            file: GuestFile { path, number },
             place: place.map(|at| (Rc::downgrade(&at.mount), Rc::downgrade(&at.dentry))),
         })
     }

@@ -49,10 +49,7 @@ const PROGRAMS: &[Program] = &[
         run: &["tar", "-C", "/usr", "-czf", "out.tar.gz", "include"],
     },
     Program { name: "gcc, 2000 lines", run: &["gcc", "-O1", "-c", "-o", "big.o", "big.c"] },
-    Program {
-        name: "git clone, local",
-        run: &["git", "clone", "-q", "repo", "clones/{}"],
-    },
+    Program { name: "git clone, local", run: &["git", "clone", "-q", "repo", "clones/{}"] },
     Program {
         name: "git clone, local, to /tmp",
         run: &["git", "clone", "-q", "repo", "/tmp/clones-of-{}"],

@@ -16,7 +16,7 @@ use kernel_core::host_events::Watch;
 use kernel_core::kept_events;
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
-use kernel_files::ahead;
+use kernel_files::{ahead, late_closes};
 use linux_abi::SysResult;
 use rustix::event::epoll;
 
@@ -169,6 +169,7 @@ impl Engine {
                 worked |= has_worked;
                 if !has_worked {
                     ahead::read();
+                    late_closes::close_one();
                 } else if ticks() > until {
                     break;
                 }
@@ -362,6 +363,7 @@ impl Engine {
     /// Sleeps until something happens. Returns whether the host has news, other than that it is
     /// time to get up.
     fn sleep(&self) -> bool {
+        late_closes::close_all();
         let hot = std::mem::take(&mut *self.hot.borrow_mut());
         for place in &hot {
             self.cool(place);

@@ -19,6 +19,7 @@ use super::inode::HostInode;
 use super::recent_files::{self, Afterwards};
 use super::status::stat_handle;
 use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
+use crate::late_closes;
 use crate::metadata::FileKind;
 use crate::open_file::{MapRequest, MappedFile};
 
@@ -106,6 +107,17 @@ impl HostInode {
     }
 }
 
+/// What an open file keeps open.
+struct Descriptors([Option<Rc<OwnedFd>>; 2]);
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        for descriptor in &mut self.0 {
+            descriptor.take().into_iter().for_each(late_closes::let_go);
+        }
+    }
+}
+
 impl Content for HostInode {
     fn size(&self) -> SysResult<u64> {
         Ok(self.metadata()?.size)
@@ -114,7 +126,7 @@ impl Content for HostInode {
     fn prepare_open(&self, flags: OpenFlags) -> SysResult<OpenGuard> {
         let reading = if flags.can_read() { Some(self.reading()?) } else { None };
         let writing = if flags.can_write() { Some(self.writing()?) } else { None };
-        Ok(Some(Rc::new((reading, writing))))
+        Ok(Some(Rc::new(Descriptors([reading, writing]))))
     }
 
     fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {

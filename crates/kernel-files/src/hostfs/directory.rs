@@ -89,6 +89,10 @@ impl Directory for HostInode {
         if self.shared.is_immutable() { Caching::Stable } else { Caching::Brief(BELIEVED_NANOS) }
     }
 
+    fn notices_existing_names(&self) -> bool {
+        !self.shared.options.read_only
+    }
+
     fn list(&self, from: u64, visit: &mut dyn FnMut(&DirEntry<'_>) -> bool) -> SysResult<()> {
         if from >= MAX_POSITION {
             return Ok(()); // many host file systems put the end there
@@ -188,7 +192,10 @@ impl Directory for HostInode {
             }
             NewKind::CharacterDevice(_) | NewKind::BlockDevice(_) => return Err(Errno::EPERM),
         }
-        let inode = self.find(name)?;
+        let inode = match &opened {
+            Some(opened) => self.made(name, opened)?,
+            None => self.find(name)?,
+        };
         inode.charge_new();
         if keeps_owners && new.kind.kind() != FileKind::CharacterDevice {
             match inode.keep(kept) {

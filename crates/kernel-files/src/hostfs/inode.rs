@@ -18,7 +18,8 @@ use super::shared::{HostId, Shared};
 use super::status::{id_of, stat_handle, stat_in, to_metadata};
 use crate::attachments::Attachments;
 use crate::inode::{Content, Directory, Inode, Xattrs};
-use crate::metadata::{AttributeChange, FileKind, Metadata, Ownership};
+use crate::late_closes;
+use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership};
 use crate::open_file::allocate_map_ids;
 
 /// A directory is believed to be where it was, and whose it was, for this long. Whoever changes
@@ -141,17 +142,27 @@ impl HostInode {
     pub fn find(&self, name: &[u8]) -> SysResult<Rc<Self>> {
         beneath::check_name(name)?;
         let stat = stat_in(&*self.directory_handle()?, name)?;
-        let parent = self.this.upgrade().ok_or(Errno::ENOENT)?;
-        let place = Place { parent, name: Rc::from(name) };
         if !self.shared.is_immutable()
             && let Some(known) = self.shared.find(id_of(&stat))
             && known.kind == FileKind::of_mode(u32::from(stat.stx_mode))
         {
-            known.found_at(place);
+            known.found_in(self, name)?;
             known.see(&stat);
             return Ok(known);
         }
-        Ok(Self::with(&self.shared, &stat, Some(place), None))
+        self.new_child(name, &stat)
+    }
+
+    /// The file of this name in this directory, of which nothing was known.
+    fn new_child(&self, name: &[u8], stat: &rustix::fs::Statx) -> SysResult<Rc<Self>> {
+        let place = Place { parent: self.this()?, name: Rc::from(name) };
+        Ok(Self::with(&self.shared, stat, Some(place), None))
+    }
+
+    /// The file that was just made by this name in this directory. Whoever is still known by its
+    /// number had that before, and is gone.
+    pub(super) fn made(&self, name: &[u8], opened: &OwnedFd) -> SysResult<Rc<Self>> {
+        self.new_child(name, &stat_handle(opened)?)
     }
 
     /// Takes in what the host says of this file now.
@@ -167,12 +178,21 @@ impl HostInode {
     }
 
     /// The file has been found by this name. It may still have the one that it was known by.
-    fn found_at(&self, place: Place) {
-        let before = self.place();
-        if let Some(before) = before.filter(|before| !before.is(&place)) {
-            self.linked_to(before);
+    fn found_in(&self, parent: &Self, name: &[u8]) -> SysResult<()> {
+        if self.place.borrow().as_ref().is_some_and(|place| place.is_in(parent, name)) {
+            return Ok(());
         }
+        let Some(before) = self.place() else { return Ok(()) };
+        let known = self.other_places.exchange(parent, name, &before);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                self.linked_to(before);
+                Place { parent: parent.this()?, name: Rc::from(name) }
+            }
+        };
         self.moved_to(place);
+        Ok(())
     }
 
     /// The file is now known by this name.
@@ -291,8 +311,10 @@ impl HostInode {
 
     /// Closes the handle; it is opened again when it is needed.
     pub fn close_handle(&self) {
-        if self.place.borrow().is_some() {
-            self.handle.borrow_mut().take();
+        if self.place.borrow().is_some()
+            && let Some(handle) = self.handle.borrow_mut().take()
+        {
+            late_closes::let_go(handle);
         }
     }
 
@@ -363,6 +385,9 @@ impl HostInode {
 impl Drop for HostInode {
     fn drop(&mut self) {
         self.shared.forget(self.id);
+        if let Some(handle) = self.handle.get_mut().take() {
+            late_closes::let_go(handle);
+        }
         if self.is_gone.get()
             && let Some(budget) = &self.shared.budget
             && budget.mapped(self.id).is_none()
@@ -402,6 +427,15 @@ impl Inode for HostInode {
 
     fn number(&self) -> SysResult<u64> {
         Ok(self.id.1)
+    }
+
+    fn device(&self) -> SysResult<DeviceNumber> {
+        Ok(self.shared.device_of(self.id.0))
+    }
+
+    fn sheds_privileges(&self) -> bool {
+        // The host does that for us, who have no capabilities; unless the mode is kept elsewhere.
+        !self.shared.options.keeps_owners
     }
 
     fn ownership(&self) -> SysResult<Ownership> {

@@ -17,7 +17,11 @@ pub(super) struct Place {
 
 impl Place {
     pub fn is(&self, other: &Self) -> bool {
-        self.name == other.name && Rc::ptr_eq(&self.parent, &other.parent)
+        self.is_in(&other.parent, &other.name)
+    }
+
+    pub fn is_in(&self, parent: &HostInode, name: &[u8]) -> bool {
+        std::ptr::eq(&*self.parent, parent) && *self.name == *name
     }
 }
 
@@ -33,6 +37,13 @@ impl OtherPlaces {
             places.remove(0);
         }
         places.push(place);
+    }
+
+    /// Gives the place of this name, if it is one of them, for another one.
+    pub fn exchange(&self, parent: &HostInode, name: &[u8], for_this: &Place) -> Option<Place> {
+        let mut places = self.0.borrow_mut();
+        let known = places.iter_mut().find(|known| known.is_in(parent, name))?;
+        Some(std::mem::replace(known, for_this.clone()))
     }
 
     /// The one that was added last.

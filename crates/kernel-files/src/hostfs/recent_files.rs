@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
+use crate::late_closes;
+
 /// How many files stay open for a short while.
 const MAX_RECENT: usize = 128;
 
@@ -71,10 +73,12 @@ pub(super) fn prepare() {
 impl RecentFiles {
     fn add(&mut self, file: Rc<OwnedFd>, afterwards: Afterwards) {
         self.recent.push_back((file, afterwards));
-        if self.recent.len() > MAX_RECENT
-            && let Some((oldest, Afterwards::Keep)) = self.recent.pop_front()
-        {
-            self.keep(oldest);
+        if self.recent.len() > MAX_RECENT {
+            match self.recent.pop_front() {
+                Some((oldest, Afterwards::Keep)) => self.keep(oldest),
+                Some((oldest, Afterwards::Close)) => late_closes::let_go(oldest),
+                None => {}
+            }
         }
     }
 
@@ -88,7 +92,7 @@ impl RecentFiles {
         if self.n_late.is_multiple_of(REPLACING)
             && let Some(other) = self.kept.get_mut((self.n_late / REPLACING) % room.max(1))
         {
-            *other = file;
+            late_closes::let_go(std::mem::replace(other, file));
         }
     }
 }

@@ -9,6 +9,7 @@ use super::budget::DiskBudget;
 use super::inode::HostInode;
 use super::recent_files;
 use crate::device_numbers::allocate_device;
+use crate::late_closes;
 use crate::metadata::DeviceNumber;
 
 /// How many handles of directories stay open.
@@ -31,6 +32,7 @@ pub(super) fn close_unused() {
             directory.close_handle();
         }
     }
+    late_closes::close_all();
 }
 
 /// The number of a host file: device and inode.
@@ -43,7 +45,7 @@ pub struct Shared {
     /// How much the files may take, if there is a limit.
     pub budget: Option<Rc<DiskBudget>>,
     /// Files that somebody holds, so that two names of a file lead to one inode.
-    inodes: RefCell<HashMap<HostId, Weak<HostInode>>>,
+    inodes: RefCell<HashMap<HostId, Weak<HostInode>, foldhash::fast::RandomState>>,
     /// Device numbers for host devices that are mounted beneath the folder.
     devices: RefCell<Vec<(u64, DeviceNumber)>>,
     /// Whether the file systems of these host devices note every change of a name.

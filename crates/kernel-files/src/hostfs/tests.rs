@@ -157,3 +157,86 @@ fn a_file_outlives_the_name_that_it_was_last_found_by() {
     }
     assert_eq!(text(&file), b"inside");
 }
+
+/// A folder of the host as the whole tree of a guest.
+fn tree(folder: &tempfile::TempDir) -> Rc<crate::FsContext> {
+    use crate::mount::{Mount, MountNamespace};
+    let fs = HostFs::open(&folder.path().join("shown"), HostOptions::default()).unwrap();
+    let mount = Mount::of(fs, b"host", linux_abi::files::MountFlags::empty());
+    let namespace = MountNamespace::new(Rc::clone(&mount));
+    crate::FsContext::new(namespace, mount.top(), crate::special::SpecialFiles::new())
+}
+
+#[test]
+fn names_that_are_there_are_noticed_by_who_makes_them() {
+    use crate::open::{OpenHow, open};
+    use crate::operations;
+    let folder = folder();
+    let metadata = std::fs::metadata(folder.path()).unwrap();
+    let uid = std::os::unix::fs::MetadataExt::uid(&metadata);
+    let owner = Rc::new(kernel_core::credentials::Credentials::of_user(uid, uid));
+    let stranger = Rc::new(kernel_core::credentials::Credentials::of_user(4711, 4711));
+    for (who, otherwise) in [(&owner, None), (&stranger, Some(Errno::EACCES))] {
+        let fs = tree(&folder);
+        let access = crate::Access { fs: &fs, credentials: who, caller: &() };
+        let make = |name: &str, kind| {
+            operations::create(&access, &fs.cwd(), name.as_bytes(), kind, 0o755).err()
+        };
+        let link = |name: &str| {
+            let target =
+                crate::walk::lookup(&access, &fs.cwd(), b"file", crate::walk::LastLink::Follow);
+            operations::link(&access, &target.unwrap(), &fs.cwd(), name.as_bytes()).err()
+        };
+        let open_new = |name: &str| {
+            let flags = OpenFlags::CREAT | OpenFlags::EXCL | OpenFlags::WRONLY;
+            let how = OpenHow { flags, mode: 0o644, ..Default::default() };
+            open(&access, &fs.cwd(), name.as_bytes(), &how).err()
+        };
+        let path = |name: &str| folder.path().join("shown").join(name);
+        // Of which nothing is known inside.
+        for name in ["directory", "opened", "linked", "symlink"] {
+            std::fs::write(path(name), "the host's").unwrap();
+        }
+        assert_eq!(make("directory", NewKind::Directory), Some(Errno::EEXIST));
+        assert_eq!(make("symlink", NewKind::Symlink(b"x")), Some(Errno::EEXIST));
+        assert_eq!(open_new("opened"), Some(Errno::EEXIST));
+        assert_eq!(link("linked"), Some(Errno::EEXIST));
+        for name in ["directory", "opened", "linked", "symlink"] {
+            assert_eq!(std::fs::read(path(name)).unwrap(), b"the host's");
+            std::fs::remove_file(path(name)).unwrap();
+        }
+        kernel_core::facts::begin_call();
+        assert_eq!(make("directory", NewKind::Directory), otherwise);
+        assert_eq!(make("symlink", NewKind::Symlink(b"x")), otherwise);
+        assert_eq!(open_new("opened"), otherwise);
+        assert_eq!(link("linked"), otherwise);
+        if otherwise.is_none() {
+            assert!(path("directory").is_dir() && path("symlink").is_symlink());
+            assert_eq!(std::fs::read(path("linked")).unwrap(), b"inside");
+            for name in ["opened", "linked", "symlink"] {
+                std::fs::remove_file(path(name)).unwrap();
+            }
+            std::fs::remove_dir(path("directory")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_new_file_is_not_taken_for_an_old_one_of_its_number() {
+    let folder = folder();
+    let root = shown(&folder, HostOptions::default());
+    let directory = root.directory().unwrap();
+    let new = NewInode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
+    let mut old: Vec<Rc<dyn Inode>> = Vec::new();
+    for n in 0..20 {
+        let name = format!("new{n}");
+        let made = directory.create(name.as_bytes(), &new).unwrap();
+        assert!(old.iter().all(|old| !Rc::ptr_eq(old, &made)));
+        assert!(Rc::ptr_eq(&made, &directory.lookup(name.as_bytes()).unwrap()));
+        std::fs::remove_file(folder.path().join("shown").join(name)).unwrap();
+        old.push(made);
+        // The host may give the number again once nobody has the file open.
+        recent_files::close_all();
+        crate::late_closes::close_all();
+    }
+}

@@ -98,6 +98,9 @@ fn without_privileges(now: Ownership, credentials: &Credentials) -> Option<u32> 
 /// Takes the set-id bits off a file that is written to, as Linux does unless the writer has
 /// `CAP_FSETID`.
 pub fn remove_privileges(inode: &Rc<dyn Inode>, credentials: &Credentials) -> SysResult<()> {
+    if inode.sheds_privileges() {
+        return Ok(());
+    }
     let ownership = inode.ownership()?;
     if ownership.mode & (mode::SET_UID | mode::SET_GID) == 0 || credentials.has(cap::FSETID) {
         return Ok(());

@@ -27,9 +27,11 @@ pub fn create(
     kind: NewKind<'_>,
     bits: u32,
 ) -> SysResult<Location> {
-    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
-    check_new_name(&found, kind.kind() == FileKind::Directory)?;
-    create_in(access, &found.parent, found.new_name()?, kind, bits)
+    let found = resolve(access, start, path, LastLink::New, ResolveFlags::empty())?;
+    let is_directory = kind.kind() == FileKind::Directory;
+    check_new_name(&found, is_directory)
+        .and_then(|()| create_in(access, &found.parent, found.new_name()?, kind, bits))
+        .map_err(|errno| found.why_not_made(errno))
 }
 
 /// The checks of Linux's `filename_create`.
@@ -132,8 +134,12 @@ pub fn link(
     start: &Location,
     path: &[u8],
 ) -> SysResult<()> {
-    let found = resolve(access, start, path, LastLink::KeepAlways, ResolveFlags::empty())?;
-    check_new_name(&found, false)?;
+    let found = resolve(access, start, path, LastLink::New, ResolveFlags::empty())?;
+    link_found(access, target, &found).map_err(|errno| found.why_not_made(errno))
+}
+
+fn link_found(access: &Access<'_>, target: &Location, found: &Found) -> SysResult<()> {
+    check_new_name(found, false)?;
     found.parent.check_writable()?;
     if !Rc::ptr_eq(&target.mount, &found.parent.mount) {
         return Err(Errno::EXDEV);
@@ -164,7 +170,7 @@ pub fn link(
     }
     observed::check(target, Right::Write)?;
     observed::check_name(&found.parent, found.new_name()?)?;
-    add_name(&found, target)?;
+    add_name(found, target)?;
     attachments.remove::<Linkable>();
     Ok(())
 }
