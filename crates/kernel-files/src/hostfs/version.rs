@@ -23,8 +23,8 @@ const NOTES_CHANGES: &[u32] =
 pub(super) fn version_of(shared: &Shared, directory: &OwnedFd) -> Option<Version> {
     let stat = stat_handle(directory).ok()?;
     let (modified, changed) = (time_of(&stat.stx_mtime), time_of(&stat.stx_ctime));
-    let is_told =
-        is_settled(changed) && shared.notes_changes(id_of(&stat).0, || notes_changes(directory));
+    let is_told = is_settled(changed, timers::real_time())
+        && shared.notes_changes(id_of(&stat).0, || notes_changes(directory));
     is_told.then_some(Version { modified, changed })
 }
 
@@ -33,12 +33,28 @@ fn notes_changes(file: &OwnedFd) -> bool {
     kind.is_ok_and(|kind| u32::try_from(kind).is_ok_and(|kind| NOTES_CHANGES.contains(&kind)))
 }
 
-/// Whether the next change cannot look like the last one.
-fn is_settled(changed: Timespec) -> bool {
+/// Whether a change after `now`, in nanoseconds since 1970, cannot look like the last one.
+fn is_settled(changed: Timespec, now: u64) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(changed.tv_sec), u64::try_from(changed.tv_nsec))
     else {
         return false;
     };
     let changed = seconds.saturating_mul(NANOS_PER_SEC).saturating_add(nanos);
-    changed.saturating_add(SETTLED_NANOS) <= timers::real_time()
+    changed.saturating_add(SETTLED_NANOS) <= now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_has_just_changed_is_not_believed() {
+        let second = NANOS_PER_SEC;
+        let changed = Timespec { tv_sec: 10, tv_nsec: 0 };
+        assert!(!is_settled(changed, 10 * second));
+        assert!(!is_settled(changed, 10 * second + SETTLED_NANOS - 1));
+        assert!(is_settled(changed, 10 * second + SETTLED_NANOS));
+        assert!(!is_settled(changed, 9 * second), "a clock that was set back");
+        assert!(!is_settled(Timespec { tv_sec: -1, tv_nsec: 0 }, second));
+    }
 }
