@@ -149,7 +149,8 @@ fn converse(mut command: Command, folder: &Path) -> Vec<String> {
                 fs::write(folder.join("new"), "new").unwrap();
                 fs::rename(folder.join("new"), folder.join("replaced")).unwrap();
             }
-            other => unreachable!("{other}"),
+            "make a tree" => make_tree(folder),
+            other => change_in(folder, other),
         }
         answers.write_all(b"\n").unwrap();
     }
@@ -165,6 +166,41 @@ fn what_the_host_changes_under_way_is_seen_as_on_linux() {
     let found = converse(python_inside(inside, "surprises.py"), inside);
     assert!(expected.len() > 15, "{expected:?}");
     assert_eq!(found, expected);
+}
+
+/// Directories with five files each, in place of what is there.
+fn make_tree(folder: &Path) {
+    fs::remove_dir(folder.join("directory")).unwrap();
+    for name in ["vanishing", "shrinking", "replaced"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    for directory in 0..8 {
+        let directory = folder.join(format!("directory{directory}"));
+        fs::create_dir(&directory).unwrap();
+        for file in 0..5 {
+            fs::write(directory.join(format!("file{file}")), "").unwrap();
+        }
+    }
+}
+
+/// Does what a script wishes: `create in directory3`.
+fn change_in(folder: &Path, wish: &str) {
+    let (what, directory) = wish.split_once(" in ").unwrap();
+    let directory = folder.join(directory);
+    let (new, other) = (directory.join("new"), directory.join("other"));
+    match what {
+        "create" => fs::write(new, "").unwrap(),
+        "rename" => fs::rename(new, other).unwrap(),
+        "remove" => fs::remove_file(other).unwrap(),
+        _ => unreachable!("{wish}"),
+    }
+}
+
+#[test]
+fn names_that_the_host_changes_under_way_are_seen_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = converse(python_inside(folder.path(), "walk.py"), folder.path());
+    assert_eq!(said, ["all was seen"]);
 }
 
 #[test]
