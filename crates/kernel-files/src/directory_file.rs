@@ -7,7 +7,7 @@ use linux_abi::{Errno, SysResult};
 
 use crate::ahead;
 use crate::inode::{DirEntry, Inode, OpenGuard};
-use crate::listings;
+use crate::listings::{self, Listing};
 use crate::metadata::FileKind;
 use crate::open_file::{FileOps, OpenFile};
 
@@ -20,6 +20,9 @@ pub struct DirectoryFile {
 /// The positions after `.` and `..`.
 const AFTER_DOT: u64 = 1;
 pub(crate) const AFTER_DOT_DOT: u64 = 2;
+
+/// Room that is made ready for entries.
+const USUAL_ROOM: usize = 4 << 10;
 
 impl DirectoryFile {
     /// An open file on `inode`, which is a directory and gave `guard` for it.
@@ -51,16 +54,17 @@ impl DirectoryFile {
     /// The entries from the position on, in the form of `getdents64` and in so many bytes at most;
     /// moves the position. `EINVAL` if there is no room for the first one.
     pub fn list_packed(&self, file: &OpenFile, room: usize) -> SysResult<Vec<u8>> {
-        let mut packed = Packed { bytes: Vec::new(), room, is_full: false };
+        let bytes = Vec::with_capacity(room.min(USUAL_ROOM));
+        let mut packed = Packed { bytes, room, is_full: false, has_directories: false };
         let is_first = file.offset() == 0;
         if self.list_dots(file, &mut |entry| packed.add(file, entry))? {
             let before = packed.bytes.len();
+            packed.has_directories = false;
             self.list_names(file, &mut packed)?;
             file.touch_accessed(&*self.inode);
-            if is_first
-                && let (Some(location), Some(names)) = (file.location(), packed.bytes.get(before..))
-            {
-                ahead::directories::listed(&location.dentry, names);
+            if is_first && let Some(location) = file.location() {
+                let names = packed.bytes.get(before..).filter(|_| packed.has_directories);
+                ahead::directories::listed(&location.dentry, names.unwrap_or_default());
             }
         }
         let Packed { bytes, is_full, .. } = packed;
@@ -78,6 +82,7 @@ impl DirectoryFile {
             && packed.bytes.len() + known.bytes.len() <= packed.room
         {
             packed.bytes.extend_from_slice(&known.bytes);
+            packed.has_directories = known.has_directories;
             file.set_offset(known.end);
             return Ok(());
         }
@@ -86,7 +91,10 @@ impl DirectoryFile {
         if let (Some(version), false, Some(names)) =
             (version, packed.is_full, packed.bytes.get(before..))
         {
-            listings::keep(&*self.inode, version, names, file.offset());
+            let bytes = Box::from(names);
+            let has_directories = packed.has_directories;
+            let listing = Listing { bytes, end: file.offset(), has_directories, version };
+            listings::keep(&*self.inode, listing);
         }
         Ok(())
     }
@@ -123,6 +131,7 @@ struct Packed {
     bytes: Vec<u8>,
     room: usize,
     is_full: bool,
+    has_directories: bool,
 }
 
 impl Packed {
@@ -131,6 +140,7 @@ impl Packed {
         self.is_full = self.bytes.len() + listings::packed_length(entry.name) > self.room;
         if !self.is_full {
             listings::pack(&mut self.bytes, entry);
+            self.has_directories |= entry.kind == FileKind::Directory;
             file.set_offset(entry.next);
         }
         !self.is_full

@@ -47,7 +47,9 @@ pub(crate) struct Listing {
     pub bytes: Box<[u8]>,
     /// The position after the last one.
     pub end: u64,
-    version: Version,
+    /// Whether there are directories among them.
+    pub has_directories: bool,
+    pub version: Version,
 }
 
 impl Listing {
@@ -68,7 +70,6 @@ pub(crate) fn packed_length(name: &[u8]) -> usize {
 pub(crate) fn pack(bytes: &mut Vec<u8>, entry: &DirEntry<'_>) {
     let length = packed_length(entry.name);
     let end = bytes.len() + length;
-    bytes.reserve(length);
     bytes.extend_from_slice(&entry.inode.to_le_bytes());
     bytes.extend_from_slice(&entry.next.to_le_bytes());
     // Names are at most 255 bytes long.
@@ -90,17 +91,20 @@ pub(crate) fn refresh(inode: &dyn Inode, directory: &dyn Directory, max_bytes: u
     if find(inode, version).is_some() {
         return;
     }
-    let (mut bytes, mut end, mut is_full) = (Vec::new(), AFTER_DOT_DOT, false);
+    let (mut bytes, mut end) = (Vec::new(), AFTER_DOT_DOT);
+    let (mut is_full, mut has_directories) = (false, false);
     let listed = directory.list(end, &mut |entry| {
         is_full = bytes.len() + packed_length(entry.name) > max_bytes;
         if !is_full {
             pack(&mut bytes, entry);
             end = entry.next;
+            has_directories |= entry.kind == FileKind::Directory;
         }
         !is_full
     });
     if listed.is_ok() && !is_full {
-        keep(inode, version, &bytes, end);
+        let bytes = bytes.into_boxed_slice();
+        keep(inode, Listing { bytes, end, has_directories, version });
     }
 }
 
@@ -127,13 +131,12 @@ pub(crate) fn directories_in(packed: &[u8], max_bytes: usize) -> Vec<u8> {
     names
 }
 
-/// Keeps what a directory has said, which is all of it and begins at its start. The version is of
-/// before it was asked.
-pub(crate) fn keep(inode: &dyn Inode, version: Version, bytes: &[u8], end: u64) {
-    if bytes.len() > MAX_BYTES {
+/// Keeps what a directory has said, if it is not too much. Its version is of before it was asked.
+pub(crate) fn keep(inode: &dyn Inode, listing: Listing) {
+    if listing.bytes.len() > MAX_BYTES {
         return;
     }
-    let listing = Rc::new(Listing { bytes: Box::from(bytes), end, version });
+    let listing = Rc::new(listing);
     let weak = Rc::downgrade(&listing);
     if LISTINGS.with_borrow_mut(|listings| listings.add(listing)) {
         inode.attachments().set(Rc::new(Kept(weak)));

@@ -181,7 +181,10 @@ fn directories_are_found_among_packed_entries() {
 fn what_is_kept_has_a_limit_and_stays_in_part() {
     let time = Timespec::default();
     let version = Version { modified: time, changed: time };
-    let listing = || Rc::new(Listing { bytes: vec![0; 20_000].into(), end: 9, version });
+    let listing = || {
+        let bytes = vec![0; 20_000].into();
+        Rc::new(Listing { bytes, end: 9, has_directories: false, version })
+    };
     let all: Vec<_> = (0..1000).map(|_| listing()).collect();
     let mut listings = Listings::default();
     for listing in &all {
