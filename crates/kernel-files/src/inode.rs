@@ -7,6 +7,8 @@
 //! There is one `Rc` of an inode per file for as long as anybody holds it, so that pointers can be
 //! compared and [`Attachments`] are found again.
 
+mod new;
+
 use std::any::Any;
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -25,6 +27,7 @@ use crate::metadata::{
 };
 use crate::mount::Location;
 use crate::open_file::{FileOps, MapRequest, MappedFile};
+pub use new::{NewInode, NewKind};
 
 /// A mounted, or mountable, file system.
 pub trait FileSystem: Any {
@@ -208,61 +211,6 @@ pub enum Caching {
     Volatile,
     /// The same, but a directory is believed to be where it was for so many nanoseconds.
     Brief(u64),
-}
-
-/// A file that shall be made.
-#[derive(Clone, Copy, Debug)]
-pub struct NewInode<'a> {
-    /// What it shall be.
-    pub kind: NewKind<'a>,
-    /// Its permission, set-id and sticky bits, `umask` already taken off.
-    pub mode: u32,
-    /// Its owner.
-    pub uid: u32,
-    /// Its group.
-    pub gid: u32,
-}
-
-/// What a new file shall be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NewKind<'a> {
-    /// An empty regular file.
-    Regular,
-    /// An empty directory.
-    Directory,
-    /// A symbolic link to this path.
-    Symlink(&'a [u8]),
-    /// A named pipe.
-    Fifo,
-    /// The name of a socket.
-    Socket,
-    /// A character device.
-    CharacterDevice(DeviceNumber),
-    /// A block device.
-    BlockDevice(DeviceNumber),
-}
-
-impl NewKind<'_> {
-    /// The kind of file.
-    pub const fn kind(&self) -> FileKind {
-        match self {
-            Self::Regular => FileKind::Regular,
-            Self::Directory => FileKind::Directory,
-            Self::Symlink(_) => FileKind::Symlink,
-            Self::Fifo => FileKind::Fifo,
-            Self::Socket => FileKind::Socket,
-            Self::CharacterDevice(_) => FileKind::CharacterDevice,
-            Self::BlockDevice(_) => FileKind::BlockDevice,
-        }
-    }
-
-    /// The device that the node stands for; zero for what is none.
-    pub const fn special(&self) -> DeviceNumber {
-        match self {
-            Self::CharacterDevice(device) | Self::BlockDevice(device) => *device,
-            _ => DeviceNumber::new(0, 0),
-        }
-    }
 }
 
 /// One name of a directory.

@@ -106,38 +106,6 @@ impl HostInode {
         inode
     }
 
-    fn read_kept(
-        shared: &Shared,
-        kind: FileKind,
-        place: Option<&Place>,
-        handle: Option<&OwnedFd>,
-    ) -> Option<Kept> {
-        if !shared.options.keeps_owners || !can_have_xattrs(kind) {
-            return None;
-        }
-        match (place, handle) {
-            (Some(place), _) => {
-                Kept::read(&*place.parent.directory_handle().ok()?, Some(&place.name))
-            }
-            (None, Some(handle)) => Kept::read(handle, None),
-            (None, None) => None,
-        }
-    }
-
-    /// Keeps what the guest believes of owner and mode. Only if the folder does that.
-    pub(super) fn keep(&self, kept: Kept) -> SysResult<()> {
-        if can_have_xattrs(self.kind) {
-            match self.place() {
-                Some(place) => {
-                    kept.write(&*place.parent.directory_handle()?, Some(&place.name))?;
-                }
-                None => kept.write(&*self.directory_handle()?, None)?,
-            }
-        }
-        self.kept.set(Some(kept));
-        Ok(())
-    }
-
     /// The file of this name in this directory.
     pub fn find(&self, name: &[u8]) -> SysResult<Rc<Self>> {
         beneath::check_name(name)?;

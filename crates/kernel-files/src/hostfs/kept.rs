@@ -12,6 +12,10 @@ use linux_abi::files::mode;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::XattrFlags;
 
+use super::inode::{HostInode, can_have_xattrs};
+use super::place::Place;
+use super::shared::Shared;
+use crate::inode::Inode;
 use crate::metadata::{FileKind, Metadata};
 
 /// The attribute's name.
@@ -106,6 +110,41 @@ fn path_of(directory: &OwnedFd, name: Option<&[u8]>) -> Vec<u8> {
         path.extend_from_slice(name);
     }
     path
+}
+
+impl HostInode {
+    /// What the guest believes of a file that has been found. Only if the folder keeps that.
+    pub(super) fn read_kept(
+        shared: &Shared,
+        kind: FileKind,
+        place: Option<&Place>,
+        handle: Option<&OwnedFd>,
+    ) -> Option<Kept> {
+        if !shared.options.keeps_owners || !can_have_xattrs(kind) {
+            return None;
+        }
+        match (place, handle) {
+            (Some(place), _) => {
+                Kept::read(&*place.parent.directory_handle().ok()?, Some(&place.name))
+            }
+            (None, Some(handle)) => Kept::read(handle, None),
+            (None, None) => None,
+        }
+    }
+
+    /// Keeps what the guest believes of owner and mode. Only if the folder does that.
+    pub(super) fn keep(&self, kept: Kept) -> SysResult<()> {
+        if can_have_xattrs(self.kind()) {
+            match self.place() {
+                Some(place) => {
+                    kept.write(&*place.parent.directory_handle()?, Some(&place.name))?;
+                }
+                None => kept.write(&*self.directory_handle()?, None)?,
+            }
+        }
+        self.kept.set(Some(kept));
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
 //! Directories of an overlay.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
 
 use super::inode::{OverlayInode, Place};
-use super::listing::Listing;
 use super::{Moves, UpperKind, marks, require_upper, work};
 use crate::inode::{DirEntry, Directory, Inode, NewInode, NewKind, RenameMode};
 use crate::listings::Version;
 use crate::metadata::FileKind;
-use crate::static_directory::StaticDirectory;
 
 impl OverlayInode {
     /// What the layers have of this name.
@@ -50,7 +47,7 @@ impl OverlayInode {
     }
 
     /// Whether this is the top, whose upper directory has the hidden work folder in it.
-    fn is_top(&self) -> bool {
+    pub(super) fn is_top(&self) -> bool {
         self.place.borrow().is_none() && self.shared.work.is_some()
     }
 
@@ -61,70 +58,6 @@ impl OverlayInode {
     /// Whether all names come from one place whose positions last.
     fn is_upper_only(&self) -> bool {
         self.lowers.is_empty()
-    }
-
-    fn with_listing<T>(&self, run: impl FnOnce(&mut Listing) -> T) -> SysResult<T> {
-        let mut listing = self.listing.borrow_mut();
-        if listing.is_none() {
-            *listing = Some(self.make_listing()?);
-        }
-        Ok(run(listing.get_or_insert_default()))
-    }
-
-    fn make_listing(&self) -> SysResult<Listing> {
-        let mut listing = Listing::default();
-        let mut hidden: HashSet<Vec<u8>> = HashSet::new();
-        let upper = self.upper.borrow().clone();
-        for layer in upper.iter().chain(&self.lowers) {
-            let directory = layer.directory().ok_or(Errno::ENOTDIR)?;
-            let device = layer.metadata()?.device;
-            // The names of such a directory are files of other file systems.
-            let is_mixed = layer.as_any().is::<StaticDirectory>();
-            let is_upper = upper.as_ref().is_some_and(|upper| Rc::ptr_eq(upper, layer));
-            let mut to_look_at: Vec<(Vec<u8>, u64, FileKind)> = Vec::new();
-            directory.list(0, &mut |entry| {
-                let &DirEntry { name, inode, kind, .. } = entry;
-                let is_work = name == work::NAME && self.is_top();
-                if is_work || listing.has(name) || hidden.contains(name) {
-                    return true;
-                }
-                if is_mixed || is_upper || kind == FileKind::CharacterDevice {
-                    to_look_at.push((name.to_vec(), inode, kind));
-                } else {
-                    listing.add(name, self.shared.number(device, inode), kind);
-                }
-                true
-            })?;
-            for (name, inode, kind) in to_look_at {
-                let mut number = self.shared.number(device, inode);
-                if is_mixed {
-                    let real = directory.lookup(&name)?.metadata()?;
-                    number = self.shared.number(real.device, real.inode);
-                } else {
-                    let Ok(real) = directory.lookup(&name) else { continue };
-                    if marks::is_whiteout(&*real) {
-                        hidden.insert(name);
-                        continue;
-                    }
-                    number = marks::origin(&*real).unwrap_or(number);
-                }
-                listing.add(&name, number, kind);
-            }
-        }
-        Ok(listing)
-    }
-
-    /// A name now stands for this file; keeps a listing that was made current.
-    fn listed(&self, name: &[u8], inode: &OverlayInode) {
-        if let Some(listing) = &mut *self.listing.borrow_mut() {
-            listing.add(name, inode.number, inode.kind());
-        }
-    }
-
-    fn unlisted(&self, name: &[u8]) {
-        if let Some(listing) = &mut *self.listing.borrow_mut() {
-            listing.remove(name);
-        }
     }
 
     fn is_empty(&self) -> SysResult<bool> {
