@@ -2,7 +2,8 @@
 //!
 //! A close can take longer than an open: the host then finds the blocks of what was written, or
 //! frees those of a file that has no name any more. No guest has to wait for that. The kernel closes
-//! them while a guest is busy, and all of them before it sleeps.
+//! them while a guest is busy, and all of them before it sleeps: as long as one is open that was
+//! written, nobody on the host can run it, and a removed one takes room on the disk.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,9 +23,17 @@ thread_local! {
 
 /// Lets go of a file. If nobody else uses it, it is closed a little later.
 pub(crate) fn let_go(file: Rc<OwnedFd>) {
-    if Rc::strong_count(&file) > 1 {
-        return;
+    if Rc::strong_count(&file) == 1 {
+        add(file);
     }
+}
+
+/// Keeps a file open for a moment, in which somebody will likely use it.
+pub(crate) fn hold(file: &Rc<OwnedFd>) {
+    add(Rc::clone(file));
+}
+
+fn add(file: Rc<OwnedFd>) {
     let overdue = WAITING.with_borrow_mut(|waiting| {
         waiting.push_back(file);
         if waiting.len() > MAX_WAITING { waiting.pop_front() } else { None }

@@ -109,6 +109,7 @@ pub mod mode {
     pub const SET_UID: u32 = 0o4000;
     pub const SET_GID: u32 = 0o2000;
     pub const STICKY: u32 = 0o1000;
+    pub const OWNER_READ: u32 = 0o400;
     pub const GROUP_EXECUTE: u32 = 0o010;
     /// Set-id, sticky and permission bits together.
     pub const CHANGEABLE: u32 = 0o7777;

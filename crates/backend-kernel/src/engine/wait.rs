@@ -96,8 +96,8 @@ impl Policy {
         };
         let (usual, contended) = match n_cpus {
             0 | 1 => (micros(0, 0, 0), micros(0, 0, 0)),
-            2 => (micros(20, 50, 50), micros(5, 10, 0)),
-            _ => (micros(100, 50, 50), micros(10, 10, 0)),
+            2 => (micros(20, 120, 50), micros(5, 10, 0)),
+            _ => (micros(100, 120, 50), micros(10, 10, 0)),
         };
         let timer = rustix::time::timerfd_create(
             rustix::time::TimerfdClockId::Monotonic,

@@ -52,7 +52,9 @@ impl HostInode {
     /// Changes the permissions on the host.
     pub(super) fn change_mode(&self, bits: u32) -> SysResult<()> {
         // Set-id bits would act on the host, with the rights of whoever started the sandbox.
-        let bits = Mode::from_raw_mode(bits & (mode::PERMISSIONS | mode::STICKY));
+        let bits = bits & (mode::PERMISSIONS | mode::STICKY);
+        self.keep_from_being_shut_out(bits);
+        let bits = Mode::from_raw_mode(bits);
         let handle = self.path_handle()?;
         // The link names the open file itself, so that no other file can take its place.
         let path = format!("/proc/self/fd/{}", handle.as_raw_fd());

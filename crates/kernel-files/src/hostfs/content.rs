@@ -8,7 +8,7 @@ use std::rc::Rc;
 use host_sys::{errno_of, rustix};
 use kernel_core::facts;
 use kernel_core::io::{Sink, Source};
-use linux_abi::files::OpenFlags;
+use linux_abi::files::{OpenFlags, mode};
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags};
 use rustix::io::ReadWriteFlags;
@@ -52,11 +52,21 @@ impl HostInode {
     }
 
     /// Uses a descriptor that can read and write, for as long as somebody else keeps it and a
-    /// while longer.
+    /// moment longer.
     pub(super) fn keep_open(&self, opened: &Rc<OwnedFd>) {
         *self.for_reading.borrow_mut() = Rc::downgrade(opened);
         *self.for_writing.borrow_mut() = Rc::downgrade(opened);
-        recent_files::add(opened, Afterwards::Close);
+        late_closes::hold(opened);
+    }
+
+    /// The file has, or gets, a mode by which the host will not let us open it again. The guest's root
+    /// may do that, and whoever is allowed to run it: it stays open for a longer while.
+    pub(super) fn keep_from_being_shut_out(&self, bits: u32) {
+        if bits & mode::OWNER_READ == 0 && self.kind() == FileKind::Regular {
+            for open in [self.reading(), self.writing()].iter().flatten() {
+                recent_files::add(open, Afterwards::Close);
+            }
+        }
     }
 
     /// A descriptor to read from, shared with all who have one.

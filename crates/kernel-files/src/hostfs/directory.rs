@@ -207,6 +207,7 @@ impl Directory for HostInode {
         if let Some(opened) = opened {
             // Whoever makes a file may write to it, even if its mode does not allow that later.
             inode.keep_open(&opened);
+            inode.keep_from_being_shut_out(bits);
         }
         Ok(inode)
     }

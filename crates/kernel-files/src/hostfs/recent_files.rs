@@ -1,9 +1,9 @@
 //! Host files that stay open after their last use, because they will likely be opened again.
 //!
-//! A descriptor saves the host's walk to the file, which is half of what opening it costs. Every
-//! file stays open for a short while. Those that never change then stay for good, as long as there
-//! is room; a tree that is larger than that, gone through again and again, finds a part of itself
-//! here rather than nothing.
+//! A descriptor saves the host's walk to the file, which is half of what opening it costs. Files that
+//! never change stay for good, as long as there is room; a tree that is larger than that, gone through
+//! again and again, finds a part of itself here rather than nothing. Others are
+//! [closed soon](crate::late_closes), but for those that could not be opened again.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -29,7 +29,8 @@ const REPLACING: usize = 8;
 pub(super) enum Afterwards {
     /// It never changes, so it may stay open.
     Keep,
-    /// It may be removed, and then takes room on the host's disk as long as it is open.
+    /// It cannot be opened again, and must not stay open for good: it may be removed, and takes room
+    /// on the host's disk as long as it is open.
     Close,
 }
 

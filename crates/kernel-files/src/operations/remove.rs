@@ -33,10 +33,11 @@ pub fn unlink(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<(
     let right = landlock::right_to_remove(target.inode()?.kind());
     landlock::check(access.credentials, &found.parent, right)?;
     observed::check_name(&found.parent, name)?;
+    let end = if notify::is_watched() { end_of(target)? } else { End::NotYet };
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.unlink(name)?;
     target.dentry.unlinked();
     observed::tell_name(&found.parent, name, FileEvent::Removed);
-    tell(&found.parent, target, name, false)
+    tell(&found.parent, target, name, end)
 }
 
 /// Removes an empty directory.
@@ -62,14 +63,32 @@ pub fn rmdir(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()
     target.dentry.unlinked();
     observed::tell_name(&found.parent, name, FileEvent::Removed);
     target.dentry.forget_children();
-    tell(&found.parent, target, name, true)
+    tell(&found.parent, target, name, End::OfDirectory)
+}
+
+/// What becomes of something that loses a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It has other names.
+    NotYet,
+    /// This was its last one.
+    OfFile,
+    /// Directories have but one.
+    OfDirectory,
+}
+
+/// Asked before the name goes: afterwards nobody may be able to say.
+fn end_of(file: &Location) -> SysResult<End> {
+    let has_others = file.inode()?.metadata()?.n_links > 1;
+    Ok(if has_others { End::NotYet } else { End::OfFile })
 }
 
 /// Tells those who watch.
-fn tell(parent: &Location, victim: &Location, name: &[u8], is_directory: bool) -> SysResult<()> {
+fn tell(parent: &Location, victim: &Location, name: &[u8], end: End) -> SysResult<()> {
     if !notify::is_watched() {
         return Ok(());
     }
+    let is_directory = end == End::OfDirectory;
     let inode = victim.inode()?;
     if !is_directory {
         notify::of_inode(&**inode, Event::Attrib);
@@ -77,7 +96,7 @@ fn tell(parent: &Location, victim: &Location, name: &[u8], is_directory: bool) -
     // Nobody else has the folder: its end comes before the loss of its name, as on Linux.
     if is_directory && Rc::strong_count(&victim.dentry) == 1 {
         notify::of_inode(&**inode, Event::DeleteSelf);
-    } else if is_directory || inode.metadata().is_ok_and(|metadata| metadata.n_links == 0) {
+    } else if end != End::NotYet {
         victim.dentry.tell_of_end();
     }
     notify::in_directory(&**parent.inode()?, Event::Delete, name, is_directory);
