@@ -14,6 +14,9 @@ use crate::listings::Version;
 /// can change again and not show it. One that has not changed for this long would show it.
 const SETTLED_NANOS: u64 = 100_000_000;
 
+/// The same for a file system that counts whole seconds, as ext3 does.
+const SETTLED_SECONDS_NANOS: u64 = 2 * NANOS_PER_SEC;
+
 /// File systems that note every change of a name in the directory's times: ext2 to ext4, XFS,
 /// Btrfs, F2FS, tmpfs and the overlay of these.
 const NOTES_CHANGES: &[u32] =
@@ -40,7 +43,8 @@ fn is_settled(changed: Timespec, now: u64) -> bool {
         return false;
     };
     let changed = seconds.saturating_mul(NANOS_PER_SEC).saturating_add(nanos);
-    changed.saturating_add(SETTLED_NANOS) <= now
+    let settled = if nanos == 0 { SETTLED_SECONDS_NANOS } else { SETTLED_NANOS };
+    changed.saturating_add(settled) <= now
 }
 
 #[cfg(test)]
@@ -50,10 +54,13 @@ mod tests {
     #[test]
     fn a_directory_that_has_just_changed_is_not_believed() {
         let second = NANOS_PER_SEC;
-        let changed = Timespec { tv_sec: 10, tv_nsec: 0 };
-        assert!(!is_settled(changed, 10 * second));
-        assert!(!is_settled(changed, 10 * second + SETTLED_NANOS - 1));
-        assert!(is_settled(changed, 10 * second + SETTLED_NANOS));
+        let changed = Timespec { tv_sec: 10, tv_nsec: 1 };
+        assert!(!is_settled(changed, 10 * second + 1));
+        assert!(!is_settled(changed, 10 * second + SETTLED_NANOS));
+        assert!(is_settled(changed, 10 * second + SETTLED_NANOS + 1));
+        let seconds_only = Timespec { tv_sec: 10, tv_nsec: 0 };
+        assert!(!is_settled(seconds_only, 12 * second - 1));
+        assert!(is_settled(seconds_only, 12 * second));
         assert!(!is_settled(changed, 9 * second), "a clock that was set back");
         assert!(!is_settled(Timespec { tv_sec: -1, tv_nsec: 0 }, second));
     }
