@@ -40,6 +40,8 @@ pub struct Version {
     pub modified: Timespec,
     /// When anything was last changed.
     pub changed: Timespec,
+    /// How often the kernel itself has changed a name.
+    pub n_changes: u64,
 }
 
 /// All names of a directory but `.` and `..`, in the form of `getdents64`.

@@ -46,6 +46,7 @@ impl HostInode {
             return Err(Errno::EROFS);
         }
         facts::changed();
+        self.n_changes.set(self.n_changes.get() + 1);
         self.directory_handle()
     }
 
@@ -137,7 +138,8 @@ impl Directory for HostInode {
         if self.shared.is_immutable() {
             return None; // an overlay shows it, and keeps its names
         }
-        version_of(&self.shared, &*self.directory_handle().ok()?)
+        let n_changes = self.n_changes.get();
+        version_of(&self.shared, &*self.directory_handle().ok()?, n_changes)
     }
 
     fn stored_size(&self) -> Option<u64> {

@@ -53,6 +53,8 @@ pub struct HostInode {
     target: OnceCell<Vec<u8>>,
     /// What the host said last, and when.
     seen: Cell<Option<(Metadata, Moment)>>,
+    /// How often the kernel has changed a name in it.
+    pub(super) n_changes: Cell<u64>,
     /// What it takes of the folder's budget.
     charged: Cell<u64>,
     /// Its last name is gone.
@@ -94,6 +96,7 @@ impl HostInode {
             is_mapped_to_write: Cell::new(false),
             target: OnceCell::new(),
             seen: Cell::new(Some((metadata, Moment::now()))),
+            n_changes: Cell::new(0),
             charged: Cell::new(shared.budget.as_ref().map_or(0, |it| it.cost(id_of(stat), stat))),
             is_gone: Cell::new(false),
             kept: Cell::new(kept),

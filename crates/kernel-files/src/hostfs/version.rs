@@ -22,13 +22,14 @@ const SETTLED_SECONDS_NANOS: u64 = 2 * NANOS_PER_SEC;
 const NOTES_CHANGES: &[u32] =
     &[0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630];
 
-/// What the names of a directory are as of, if the host would say when they change.
-pub(super) fn version_of(shared: &Shared, directory: &OwnedFd) -> Option<Version> {
+/// What the names of a directory are as of, if the host would say when they change. The kernel
+/// itself has changed them so many times.
+pub(super) fn version_of(shared: &Shared, directory: &OwnedFd, n_changes: u64) -> Option<Version> {
     let stat = stat_handle(directory).ok()?;
     let (modified, changed) = (time_of(&stat.stx_mtime), time_of(&stat.stx_ctime));
     let is_told = is_settled(changed, timers::real_time())
         && shared.notes_changes(id_of(&stat).0, || notes_changes(directory));
-    is_told.then_some(Version { modified, changed })
+    is_told.then_some(Version { modified, changed, n_changes })
 }
 
 fn notes_changes(file: &OwnedFd) -> bool {

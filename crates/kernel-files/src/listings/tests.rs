@@ -180,7 +180,7 @@ fn directories_are_found_among_packed_entries() {
 #[test]
 fn what_is_kept_has_a_limit_and_stays_in_part() {
     let time = Timespec::default();
-    let version = Version { modified: time, changed: time };
+    let version = Version { modified: time, changed: time, n_changes: 0 };
     let listing = || {
         let bytes = vec![0; 20_000].into();
         Rc::new(Listing { bytes, end: 9, has_directories: false, version })
