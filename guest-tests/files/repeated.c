@@ -108,6 +108,19 @@ TEST(vectors_and_single_reads_share_the_position)
 	EQUALS(at(file), 8);
 }
 
+TEST(closed_after_much_reading)
+{
+	for (int i = 0; i < 5; i++) {
+		int file = open_program();
+		for (int n = 0; n < 40; n++)
+			EQUALS(pread(file, page, 512, n * 64), 512);
+		SUCCEEDS(close(file));
+		FAILS(read(file, page, 1), EBADF);
+		FAILS(pread(file, page, 1, 0), EBADF);
+		FAILS(lseek(file, 0, SEEK_CUR), EBADF);
+	}
+}
+
 TEST(number_is_used_again)
 {
 	scratch();

@@ -20,6 +20,7 @@ use channel_abi::{MOVED, closing};
 use crate::answers::facts;
 use crate::entry::Registers;
 use crate::host::{errno, nr};
+use crate::lent;
 use crate::memory::check_range;
 use crate::process::IS_THREADED;
 use crate::thread::Tcb;
@@ -218,6 +219,8 @@ pub fn close_later(thread: &Tcb, fd: u64) -> bool {
     if IS_THREADED.load(Relaxed) | HAS_LOCKS.load(Relaxed) != 0
         || thread.is_vfork_child()
         || thread.has_closed.get()
+        // What is lent would still be read here until the kernel knows.
+        || lent::is_lent(fd as usize)
     {
         return false;
     }

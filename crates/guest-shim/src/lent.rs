@@ -144,6 +144,11 @@ pub fn accept(message: u64, file: i32) {
     loan.word.store(word, SeqCst);
 }
 
+/// Whether anything is lent for this descriptor.
+pub fn is_lent(fd: usize) -> bool {
+    ANY.load(Relaxed) != 0 && header().lent.get(fd).is_some_and(|word| word.load(Relaxed) != 0)
+}
+
 /// The guest has closed descriptors: gives back what was lent for them.
 pub fn give_back(fds: core::ops::Range<usize>) {
     if ANY.load(Relaxed) == 0 {
