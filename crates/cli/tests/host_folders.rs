@@ -289,3 +289,11 @@ fn a_kernel_without_free_descriptors_says_so_and_goes_on() {
         content\ntexta program: 0\n";
     assert_eq!(said, expected);
 }
+
+/// Whoever is in a directory of the host when it goes is still somewhere.
+#[test]
+fn a_working_directory_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = output_of(&mut python_outside(folder.path(), "gone.py"));
+    assert_eq!(output_of(&mut python_inside(folder.path(), "gone.py")), outside);
+}

@@ -8,6 +8,7 @@ use kernel_core::credentials::Credentials;
 use kernel_core::user_namespace::UserNamespace;
 use linux_abi::SysResult;
 
+use crate::inode::OpenGuard;
 use crate::known_directories::KnownDirectories;
 use crate::mount::{Location, MountNamespace};
 use crate::special::SpecialFiles;
@@ -17,6 +18,8 @@ use crate::special::SpecialFiles;
 pub struct FsContext {
     root: RefCell<Location>,
     cwd: RefCell<Location>,
+    /// Whoever is in a directory can ask about it even when it is gone.
+    cwd_guard: RefCell<OpenGuard>,
     umask: Cell<u32>,
     namespace: RefCell<Rc<MountNamespace>>,
     special: Rc<SpecialFiles>,
@@ -32,6 +35,7 @@ impl FsContext {
     ) -> Rc<Self> {
         Rc::new(Self {
             cwd: RefCell::new(root.clone()),
+            cwd_guard: RefCell::default(),
             root: RefCell::new(root),
             umask: Cell::new(0o022),
             namespace: RefCell::new(namespace),
@@ -45,6 +49,7 @@ impl FsContext {
         Rc::new(Self {
             root: self.root.clone(),
             cwd: self.cwd.clone(),
+            cwd_guard: self.cwd_guard.clone(),
             umask: self.umask.clone(),
             namespace: self.namespace.clone(),
             special: Rc::clone(&self.special),
@@ -75,6 +80,11 @@ impl FsContext {
 
     /// Changes the directory that relative paths start at (`chdir`).
     pub fn set_cwd(&self, cwd: Location) {
+        // Without it all is well for as long as the directory is there.
+        let guard = cwd.dentry.inode().and_then(|inode| {
+            inode.directory().map_or(Ok(None), |directory| directory.prepare_open())
+        });
+        *self.cwd_guard.borrow_mut() = guard.unwrap_or(None);
         *self.cwd.borrow_mut() = cwd;
     }
 
