@@ -26,8 +26,10 @@ use super::{Engine, Place};
 const MAX_HOT: usize = 4;
 /// How often the kernel looks at how long it had to wait for a CPU.
 const SAMPLE_NANOS: u64 = 2_000_000;
-/// CPUs count as contended this long after the kernel had to wait for one.
-const BACK_OFF_NANOS: u64 = 20_000_000;
+/// CPUs count as contended this long after the kernel had to wait for one: twice as long each time
+/// that it has to wait again as soon as they do not. Three busy processes for a moment are not a busy
+/// machine, and a request costs many times as much for as long.
+const BACK_OFF_NANOS: (u64, u64) = (2_000_000, 20_000_000);
 /// How often the kernel looks at every thread that may run, whether it rang or not.
 const PATROL_NANOS: u64 = 100_000_000;
 /// More than one part in this many of a sample spent waiting means contention.
@@ -76,6 +78,8 @@ pub struct Policy {
     sampled_at: Cell<u64>,
     sampled_delay: Cell<u64>,
     contended_until: Cell<u64>,
+    /// For how long the next contention counts.
+    back_off: Cell<u64>,
     /// When the next patrol is due, by both clocks.
     next_patrol: Cell<(u64, Instant)>,
     timer: rustix::fd::OwnedFd,
@@ -119,6 +123,7 @@ impl Policy {
             sampled_at: Cell::new(ticks()),
             sampled_delay,
             contended_until: Cell::new(0),
+            back_off: Cell::new(BACK_OFF_NANOS.0),
             next_patrol: Cell::new((0, timers::now())),
             timer,
             timer_set_for: Cell::new(None),
@@ -448,11 +453,15 @@ impl Engine {
         let delay = policy.delay.nanos();
         let waited = delay.saturating_sub(policy.sampled_delay.get());
         if waited.saturating_mul(CONTENDED_PART) > elapsed {
-            let until = now + BACK_OFF_NANOS / 1000 * policy.ticks_per_micro;
+            let back_off = policy.back_off.get();
+            let until = now + back_off / 1000 * policy.ticks_per_micro;
             if policy.contended_until.replace(until) == 0 {
+                policy.back_off.set(BACK_OFF_NANOS.1.min(2 * back_off));
                 self.publish(policy.contended);
             }
-        } else if policy.contended_until.get() != 0 && now > policy.contended_until.get() {
+        } else if policy.contended_until.get() == 0 {
+            policy.back_off.set(BACK_OFF_NANOS.0);
+        } else if now > policy.contended_until.get() {
             policy.contended_until.set(0);
             self.publish(policy.usual);
         }
