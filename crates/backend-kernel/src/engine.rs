@@ -64,6 +64,8 @@ pub struct Engine {
     /// What the next `fork` needs, made ahead once there has been one.
     pub(crate) spare: RefCell<Option<spaces::Spare>>,
     pub(crate) wants_spare: Cell<bool>,
+    /// The last copy of a host process, until it has said who it is.
+    pub(crate) newborn: RefCell<Option<spaces::Newborn>>,
     /// Host processes whose program starts when the call under way is over.
     pub(crate) starting: RefCell<Vec<Rc<Space>>>,
     /// Retired host processes that have not been reaped.

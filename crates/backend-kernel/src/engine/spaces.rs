@@ -40,7 +40,24 @@ impl Spare {
     }
 }
 
+/// The last copy of a host process, and our end of what it was given.
+pub struct Newborn {
+    space: Rc<Space>,
+    theirs: Option<OwnedFd>,
+}
+
 impl Engine {
+    /// Does for the last copy of a host process what neither it nor its maker has to wait for: closes
+    /// what is its own, and hears who it is.
+    pub fn greet_newborn(&self) {
+        let mut newborn = self.newborn.borrow_mut();
+        let Some(Newborn { space, theirs }) = &mut *newborn else { return };
+        theirs.take();
+        if space.is_retired.get() || space.host.pid().is_some() {
+            *newborn = None;
+        }
+    }
+
     /// Makes ready for the next `fork`, while nobody waits for an answer. A process that has forked
     /// once is likely to do so again; others need no spare.
     pub fn make_spare(&self) {
@@ -121,6 +138,8 @@ impl Engine {
         space.trampolines.set(parent.trampolines.get());
         space.advice.set_origin(parent);
         space.prepare_slot(index);
+        let newborn = Newborn { space: Rc::clone(&space), theirs: Some(theirs) };
+        self.newborn.replace(Some(newborn));
         Ok((space, message))
     }
 

@@ -43,8 +43,8 @@ const PATIENCE_NANOS: u64 = 200_000;
 const BIRTH_NANOS: u64 = 100_000;
 /// A host that is not slept in is asked this often for what it has to tell.
 const ASK_NANOS: u64 = 2_000_000;
-/// While nobody asks, host processes that are about to end are looked for this often.
-const REAP_NANOS: u64 = 20_000;
+/// While nobody asks, host processes that begin or are about to end are looked after this often.
+const LOOK_AFTER_NANOS: u64 = 20_000;
 /// Timers and the host get their turn after this time, however much there is to do.
 const LONG_TURN_NANOS: u64 = 200_000;
 const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -70,8 +70,8 @@ pub struct Policy {
     /// How long the kernel polls, learned from its last sleep.
     patience: Cell<u64>,
     most_patience: u64,
-    /// When to look for host processes that have ended.
-    next_reaping: Cell<u64>,
+    /// When to look after host processes.
+    next_look_after: Cell<u64>,
     /// The kernel expects a request until then.
     expects_until: Cell<u64>,
     delay: RunDelay,
@@ -117,7 +117,7 @@ impl Policy {
             ask_the_host_every: ASK_NANOS / 1000 * per_micro,
             patience: Cell::new(usual.kernel),
             most_patience: if usual.kernel == 0 { 0 } else { PATIENCE_NANOS / 1000 * per_micro },
-            next_reaping: Cell::new(0),
+            next_look_after: Cell::new(0),
             expects_until: Cell::new(0),
             delay,
             sampled_at: Cell::new(ticks()),
@@ -188,7 +188,7 @@ impl Engine {
                 last_work = now;
             } else {
                 self.make_spare();
-                self.reap_now_and_then(now);
+                self.look_after_processes(now);
             }
             if self.timers.next_deadline().is_some_and(|at| at <= timers::now()) {
                 self.timers.fire(timers::now());
@@ -239,12 +239,16 @@ impl Engine {
         policy.expects_until.set(ticks() + BIRTH_NANOS / 1000 * policy.ticks_per_micro);
     }
 
-    /// Collects a host process that has ended, if one is about to. The host tells of it too, but
-    /// later, and then perhaps while somebody waits for an answer.
-    fn reap_now_and_then(&self, now: u64) {
+    /// Collects a host process that has ended, if one is about to, and greets a new one. The host tells
+    /// of the first too, but later, and then perhaps while somebody waits for an answer.
+    fn look_after_processes(&self, now: u64) {
         let policy = &self.policy;
-        if now >= policy.next_reaping.get() && !self.dying.borrow().is_empty() {
-            policy.next_reaping.set(now + REAP_NANOS / 1000 * policy.ticks_per_micro);
+        if now < policy.next_look_after.get() {
+            return;
+        }
+        policy.next_look_after.set(now + LOOK_AFTER_NANOS / 1000 * policy.ticks_per_micro);
+        self.greet_newborn();
+        if !self.dying.borrow().is_empty() {
             self.reap_one();
         }
     }
@@ -374,6 +378,7 @@ impl Engine {
             self.cool(place);
         }
         self.kill_overdue();
+        self.newborn.take();
         // A failure shows when the next program starts.
         let _ = self.fill_pool();
         if self.executor.borrow().has_ready() {
