@@ -61,9 +61,9 @@ pub fn trapped_at(site: u64) -> u64 {
     if limit == 0 || is_traced || !LOCK.try_lock() {
         return back;
     }
+    tell_origin(site);
     let result = if count(site) == limit { rewrite(site) } else { back };
     LOCK.unlock();
-    tell_origin(site);
     result
 }
 
@@ -194,6 +194,9 @@ fn rewrite(site: u64) -> u64 {
         _ => [0; 7],
     };
     match before {
+        // One of the two below, rewritten already: whoever comes back from there needs the `cmp`.
+        [_, _, JUMP, a, b, c, d] if in_trampoline(jump_target(site - 5, [a, b, c, d])) => {}
+        [JUMP, a, b, c, d, ..] if in_trampoline(jump_target(site - 7, [a, b, c, d])) => {}
         // mov $number, %eax
         [_, _, 0xb8, low, high, 0, 0] => rewrite_mov(site, site - 5, [low, high]),
         // mov $number, %rax
