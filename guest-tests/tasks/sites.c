@@ -238,3 +238,30 @@ TEST(six_arguments)
 		SUCCEEDS(munmap(page, PAGE));
 	}
 }
+
+/* Whatever children and parents learn of each other's calls, one form of an instruction is enough: it
+ * stands where it stood, for those who come back to what is behind it. */
+TEST(parents_and_children_come_to_one_site)
+{
+	unsigned char *code = code_pages(1);
+	const unsigned char text[] = {
+		0xb8, SYS_getppid, 0, 0, 0,         /* mov $getppid, %eax */
+		0x0f, 0x05,                         /* syscall */
+		0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff, /* cmp $-4096, %rax */
+		0xc3,                               /* ret */
+	};
+	memcpy(code + 64, text, sizeof text);
+	for (int round = 0; round < 8; round++) {
+		pid_t parent = getpid();
+		pid_t child = FORK();
+		if (child == 0) {
+			for (int i = 0; i < 6; i++)
+				EQUALS(run(code + 64), parent);
+			_exit(0);
+		}
+		EXITS(child, 0);
+		for (int i = 0; i < 6; i++)
+			EQUALS(run(code + 64), getppid());
+	}
+	EQUALS(memcmp(code + 64 + 5, text + 5, sizeof text - 5), 0);
+}
