@@ -297,3 +297,30 @@ fn a_working_directory_that_is_gone() {
     let outside = output_of(&mut python_outside(folder.path(), "gone.py"));
     assert_eq!(output_of(&mut python_inside(folder.path(), "gone.py")), outside);
 }
+
+/// A program that a guest made runs on the host while the guest goes on: nobody holds it open for writing.
+#[test]
+fn what_a_guest_made_can_be_run_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guest = Command::new(env!("CARGO_BIN_EXE_belljar"))
+        .args(["run", "--mount", &format!("{}:/m:rw", folder.path().display()), "--"])
+        .args(["sh", "-c", "cp /bin/true /m/made && echo ready && read line"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(guest.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // The kernel closes it when it has nothing else to do, which is a moment later.
+    let runs = (0..100).any(|_| {
+        let status = Command::new(folder.path().join("made")).status();
+        status.is_ok_and(|status| status.success()) || {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            false
+        }
+    });
+    drop(guest.stdin.take());
+    guest.wait().unwrap();
+    assert!(runs);
+}
