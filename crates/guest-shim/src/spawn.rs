@@ -147,7 +147,9 @@ pub fn adopt_channel(channel: i32, socket: i32) {
     const SIGKILL: u64 = 9;
     host::call3(nr::PRCTL, PR_SET_PDEATHSIG, SIGKILL, 0);
     let hello = 1u8;
-    host::call3(nr::WRITE, SOCKET_FD as u64, address_of(&hello), 1);
+    if host::call3(nr::WRITE, SOCKET_FD as u64, address_of(&hello), 1) < 0 {
+        host::exit_group(0); // the kernel process died before it could take this one with it
+    }
     inbox::reset_numbering();
     let host_tid = host::call3(nr::GETTID, 0, 0, 0);
     tcb().slot().host_tid.store(host_tid as u32, SeqCst);
