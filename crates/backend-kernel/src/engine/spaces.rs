@@ -68,11 +68,11 @@ impl Engine {
     }
 
     fn number_for_space(&self) -> SysResult<usize> {
-        if let Some(number) = self.free_numbers.borrow_mut().pop() {
-            return Ok(number);
-        }
-        // Whoever forks waits for this; the dead can wait until nobody does.
-        if self.dying.borrow().len() >= MAX_DYING {
+        // Whoever forks waits for this; the dead can wait until nobody does, unless they are many or
+        // there is no room without them.
+        let is_full = self.spaces.borrow().len() >= MAX_SPACES;
+        let must_reap = is_full || self.dying.borrow().len() >= MAX_DYING;
+        if must_reap && self.free_numbers.borrow().is_empty() {
             self.reap();
         }
         if let Some(number) = self.free_numbers.borrow_mut().pop() {
