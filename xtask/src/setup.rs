@@ -43,7 +43,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("stress-ng", "stress-ng"),
     ("tar", "tar"),
     ("tmux", "tmux"),
-    ("vim", "vim-tiny"),
+    ("vim.tiny", "vim-tiny"),
     ("less", "less"),
     ("wrk", "wrk"),
     ("xz", "xz-utils"),
