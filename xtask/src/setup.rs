@@ -32,7 +32,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/lib/python3.11/ensurepip", "python3-venv"),
     ("/usr/lib/python3.11/test/test_os.py", "libpython3.11-testsuite"),
     ("ps", "procps"),
-    ("/usr/lib/postgresql", "postgresql"),
+    ("/usr/lib/postgresql/15/bin/initdb", "postgresql"),
     ("redis-benchmark", "redis-tools"),
     ("redis-server", "redis-server"),
     ("rsync", "rsync"),
