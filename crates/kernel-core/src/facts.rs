@@ -21,6 +21,7 @@ pub struct Facts {
 thread_local! {
     // From 1 on: memory that was never written keeps no answer.
     static FACTS: Cell<Facts> = const { Cell::new(Facts { names: 1, descriptors: 1 }) };
+    static WAYS: Cell<u64> = const { Cell::new(1) };
     static CAME_FROM_OUTSIDE: Cell<bool> = const { Cell::new(false) };
     static IS_STEADY: Cell<bool> = const { Cell::new(false) };
 }
@@ -34,6 +35,13 @@ pub fn begin_call() {
 
 /// A name, an attribute or somebody's view of them has changed.
 pub fn changed() {
+    WAYS.set(WAYS.get() + 1);
+    files_changed();
+}
+
+/// A name or an attribute has changed, such that every path that led to a directory still leads there,
+/// and may be gone by the same people.
+pub fn files_changed() {
     let facts = FACTS.get();
     FACTS.set(Facts { names: facts.names + 1, ..facts });
     moment::pass();
@@ -43,6 +51,11 @@ pub fn changed() {
 pub fn descriptors_changed() {
     let facts = FACTS.get();
     FACTS.set(Facts { descriptors: facts.descriptors + 1, ..facts });
+}
+
+/// How often a path that led to a directory may have changed.
+pub fn ways() -> u64 {
+    WAYS.get()
 }
 
 /// The counts now.
@@ -89,9 +102,13 @@ mod tests {
 
     #[test]
     fn changes_are_counted_apart() {
-        let before = now();
+        let (before, ways_before) = (now(), ways());
         changed();
         assert_eq!(now(), Facts { names: before.names + 1, ..before });
+        assert_eq!(ways(), ways_before + 1);
+        files_changed();
+        assert_eq!(now().names, before.names + 2);
+        assert_eq!(ways(), ways_before + 1);
         descriptors_changed();
         assert_eq!(now().descriptors, before.descriptors + 1);
     }

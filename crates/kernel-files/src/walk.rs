@@ -140,6 +140,7 @@ pub fn resolve(
         last_link,
         flags,
         is_known: false,
+        upper_length: 0,
     };
     walk.run(path)
 }
@@ -154,6 +155,8 @@ struct Walk<'a> {
     flags: ResolveFlags,
     /// The directory of the path is known, or is not to be remembered.
     is_known: bool,
+    /// How much of the path leads to the directory above that one, if it shall be remembered too.
+    upper_length: usize,
 }
 
 /// What a step did.
@@ -167,12 +170,10 @@ enum Step {
 impl Walk<'_> {
     fn run(mut self, whole: &[u8]) -> SysResult<Found> {
         let mut path = Cow::Borrowed(whole);
-        let mut position = 0;
-        if path.first() == Some(&b'/') {
-            position = self.go_to_known(whole);
-            if position == 0 {
-                self.go_to_root()?;
-            }
+        let start = self.at.clone();
+        let mut position = self.go_to_known(&start, whole);
+        if position == 0 && path.first() == Some(&b'/') {
+            self.go_to_root()?;
         }
         loop {
             let (component, next) = next_component(&path, position);
@@ -197,7 +198,9 @@ impl Walk<'_> {
                 LastLink::KeepAlways | LastLink::New => true,
             };
             if is_last {
-                self.remember(whole);
+                if !std::mem::replace(&mut self.is_known, true) {
+                    self.remember(&start, directory_part(whole));
+                }
                 let name = Name::from_slice(component);
                 let found = self.last_step(name, keeps, has_trailing_slash)?;
                 match found {
@@ -213,7 +216,13 @@ impl Walk<'_> {
                 continue;
             }
             match self.step(component)? {
-                Step::Moved => position = next,
+                Step::Moved => {
+                    position = next;
+                    let is_upper = next + 1 == self.upper_length && !self.is_known;
+                    if is_upper && matches!(path, Cow::Borrowed(_)) {
+                        self.remember(&start, whole.get(..=next).unwrap_or_default());
+                    }
+                }
                 Step::Link(mut target) => {
                     target.push(b'/');
                     target.extend_from_slice(rest);
@@ -224,33 +233,43 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes to the directory of an absolute path at once, if it is known. Returns how much of the path
-    /// that was.
-    fn go_to_known(&mut self, path: &[u8]) -> usize {
-        self.is_known = !self.flags.is_empty() || path.ends_with(b"/");
+    /// Goes to the directory of a path at once, or to the one above it, if it is known. Returns how much
+    /// of the path that was.
+    fn go_to_known(&mut self, start: &Location, path: &[u8]) -> usize {
+        let prefix = directory_part(path);
+        self.is_known = prefix.len() < 2 || !self.flags.is_empty() || path.ends_with(b"/");
         if self.is_known {
             return 0;
         }
-        let prefix = directory_part(path);
-        match self.access.fs.known_directories().find(prefix, self.access.credentials) {
-            Some((location, n_links)) => {
+        let upper = directory_part(prefix.get(..prefix.len() - 1).unwrap_or_default());
+        for prefix in [prefix, upper] {
+            if prefix.len() < 2 {
+                continue;
+            }
+            let from = self.origin(start, prefix);
+            let known = self.access.fs.known_directories();
+            if let Some((location, n_links)) = known.find(&from, prefix, self.access.credentials) {
                 self.at = location;
                 self.n_links = n_links;
-                self.is_known = true;
-                prefix.len()
+                self.is_known = prefix.len() > upper.len();
+                return prefix.len();
             }
-            None => 0,
         }
+        self.upper_length = upper.len();
+        0
     }
 
-    /// At the last component of a path: remembers the way here, if it cannot change unnoticed. What
-    /// follows, through links, is another path.
-    fn remember(&mut self, path: &[u8]) {
-        let is_known = std::mem::replace(&mut self.is_known, true);
-        let prefix = directory_part(path);
-        if !is_known && prefix.len() > 1 && prefix.starts_with(b"/") && !facts::is_from_outside() {
-            let found = (&self.at, self.n_links);
-            self.access.fs.known_directories().add(prefix, found, self.access.credentials);
+    /// Where a path begins.
+    fn origin(&self, start: &Location, path: &[u8]) -> Location {
+        if path.starts_with(b"/") { self.root.clone() } else { start.clone() }
+    }
+
+    /// Remembers that a part of the path leads here, if that cannot change unnoticed.
+    fn remember(&self, start: &Location, prefix: &[u8]) {
+        if !facts::is_from_outside() {
+            let from = self.origin(start, prefix);
+            let known = self.access.fs.known_directories();
+            known.add((&from, prefix), (&self.at, self.n_links), self.access.credentials);
         }
     }
 

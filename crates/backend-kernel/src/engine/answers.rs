@@ -27,6 +27,14 @@ const QUESTIONS: &[&str] = &[
 /// Calls after which a descriptor may stand for something else.
 const DESCRIPTOR_CALLS: &[&str] = &["close", "close_range", "dup2", "dup3"];
 
+/// Calls that change names or attributes of files, or make directories, and leave all directories that
+/// are there where they are, for the same people. Where one of them does more, it says so itself.
+#[rustfmt::skip]
+const CHANGES_FILES: &[&str] = &[
+    "fallocate", "ftruncate", "futimesat", "link", "linkat", "mkdir", "mkdirat", "mknod",
+    "mknodat", "symlink", "symlinkat", "truncate", "unlink", "utime", "utimensat", "utimes",
+];
+
 /// Calls that take nothing away from what is ready, besides the questions.
 const LEAVES_READY: &[&str] = &[
     "epoll_pwait",
@@ -73,6 +81,7 @@ const HARMLESS: &[&str] = &[
 struct Effect {
     is_question: bool,
     is_harmless: bool,
+    changes_files: bool,
     changes_descriptors: bool,
     leaves_ready: bool,
 }
@@ -91,6 +100,7 @@ impl Answers {
             let Some(call) = kernel_syscalls::find(number as u64) else { continue };
             effect.is_question = QUESTIONS.contains(&call.name);
             effect.changes_descriptors = DESCRIPTOR_CALLS.contains(&call.name);
+            effect.changes_files = CHANGES_FILES.contains(&call.name);
             effect.leaves_ready = effect.is_question || LEAVES_READY.contains(&call.name);
             effect.is_harmless =
                 effect.is_question || effect.changes_descriptors || HARMLESS.contains(&call.name);
@@ -113,7 +123,10 @@ impl Answers {
         if effect.changes_descriptors {
             facts::descriptors_changed();
         }
-        if !effect.is_harmless {
+        if effect.changes_files {
+            facts::files_changed();
+            facts::descriptors_changed();
+        } else if !effect.is_harmless {
             facts::changed();
             facts::descriptors_changed();
         }
@@ -146,8 +159,10 @@ mod tests {
         for number in 0..CALLS as u64 {
             known.extend(kernel_syscalls::find(number).map(|call| call.name));
         }
-        for name in QUESTIONS.iter().chain(DESCRIPTOR_CALLS).chain(LEAVES_READY).chain(HARMLESS) {
-            assert!(known.contains(name), "{name}");
+        for list in [QUESTIONS, DESCRIPTOR_CALLS, LEAVES_READY, HARMLESS, CHANGES_FILES] {
+            for name in list {
+                assert!(known.contains(name), "{name}");
+            }
         }
     }
 }

@@ -104,7 +104,7 @@ impl HostInode {
             return Err(Errno::EROFS);
         }
         // Whoever asks for it changes the file.
-        facts::changed();
+        facts::files_changed();
         if let Some(open) = self.for_writing.borrow().upgrade() {
             return Ok(open);
         }
@@ -222,7 +222,7 @@ impl Content for HostInode {
         self.charge_mapping(request)?;
         if request.shared && request.writable {
             self.is_mapped_to_write.set(true);
-            facts::changed();
+            facts::files_changed();
             return Ok(MappedFile { host: self.writing()?, id: self.map_ids() });
         }
         Ok(MappedFile { host: self.reading()?, id: self.map_ids() + 1 })

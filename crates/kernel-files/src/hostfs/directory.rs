@@ -45,7 +45,7 @@ impl HostInode {
         if self.shared.options.read_only {
             return Err(Errno::EROFS);
         }
-        facts::changed();
+        facts::files_changed();
         self.n_changes.set(self.n_changes.get() + 1);
         self.directory_handle()
     }
@@ -62,7 +62,7 @@ impl HostInode {
     fn gone(&self, going: Option<(Rc<HostInode>, bool)>) {
         let Some((inode, is_last)) = going else { return };
         // What was found out about it just now does not hold any more.
-        facts::changed();
+        facts::files_changed();
         if is_last {
             inode.lost_last_name();
         } else {
@@ -273,7 +273,7 @@ impl Directory for HostInode {
             _ => target.going(new_name).filter(|(inode, _)| !Rc::ptr_eq(inode, &moved)),
         };
         rustix::fs::renameat_with(&*from, name, &*to, new_name, flags).map_err(errno_of)?;
-        facts::changed();
+        facts::files_changed();
         target.gone(going);
         if mode == RenameMode::Whiteout
             && let Ok(whiteout) = self.find(name)

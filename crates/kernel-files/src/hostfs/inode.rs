@@ -429,7 +429,10 @@ impl Inode for HostInode {
         }
         let changed = self.change_attributes(change);
         self.seen.set(None);
-        facts::changed();
+        match self.kind {
+            FileKind::Directory => facts::changed(),
+            _ => facts::files_changed(),
+        }
         changed
     }
 

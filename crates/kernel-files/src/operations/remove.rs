@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::facts;
 use kernel_core::supervisor::FileEvent;
 use linux_abi::files::ResolveFlags;
 use linux_abi::{Errno, SysResult};
@@ -35,6 +36,9 @@ pub fn unlink(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<(
     observed::check_name(&found.parent, name)?;
     let end = if notify::is_watched() { end_of(target)? } else { End::NotYet };
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.unlink(name)?;
+    if target.inode()?.kind() == FileKind::Symlink {
+        facts::changed(); // the path may lead elsewhere next time
+    }
     target.dentry.unlinked();
     observed::tell_name(&found.parent, name, FileEvent::Removed);
     tell(&found.parent, target, name, end)
@@ -60,6 +64,7 @@ pub fn rmdir(access: &Access<'_>, start: &Location, path: &[u8]) -> SysResult<()
     landlock::check(access.credentials, &found.parent, right)?;
     observed::check_name(&found.parent, name)?;
     found.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?.rmdir(name)?;
+    facts::changed();
     target.dentry.unlinked();
     observed::tell_name(&found.parent, name, FileEvent::Removed);
     target.dentry.forget_children();

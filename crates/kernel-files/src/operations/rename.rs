@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use kernel_core::facts;
 use linux_abi::files::ResolveFlags;
 use linux_abi::{Errno, SysResult};
 
@@ -84,6 +85,7 @@ pub fn rename(
     };
     let old_directory = old.parent.inode()?.directory().ok_or(Errno::ENOTDIR)?;
     old_directory.rename(old_name, new.parent.inode()?, new_name, mode)?;
+    facts::changed();
     move_dentries(&new, moved, new_name, mode);
     observed::tell_rename((&old.parent, old_name), (&new.parent, new_name), target.is_some());
     let moves_directory = is_directory(moved.inode()?);

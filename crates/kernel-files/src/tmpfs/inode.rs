@@ -108,13 +108,13 @@ impl MemoryInode {
         let now = timestamp();
         self.modified.set(now);
         self.changed.set(now);
-        facts::changed();
+        facts::files_changed();
     }
 
     /// The metadata has changed.
     pub(super) fn touch_changed(&self) {
         self.changed.set(timestamp());
-        facts::changed();
+        facts::files_changed();
     }
 
     /// Changes the number of names.
@@ -190,7 +190,10 @@ impl Inode for MemoryInode {
         set(&self.accessed, change.accessed);
         set(&self.modified, change.modified);
         set(&self.changed, change.changed);
-        facts::changed();
+        match self.body {
+            Body::Directory(_) => facts::changed(),
+            _ => facts::files_changed(),
+        }
         Ok(())
     }
 
@@ -253,7 +256,7 @@ impl Inode for MemoryInode {
         let now = timestamp();
         if is_older || now.tv_sec - accessed.tv_sec >= DAY_SECONDS {
             self.accessed.set(now);
-            facts::changed();
+            facts::files_changed();
         }
     }
 }

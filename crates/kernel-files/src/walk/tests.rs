@@ -210,10 +210,18 @@ fn the_way_to_a_directory_is_known_until_something_changes() {
     let mut world = World::new();
     world.make("/a/b/deep", NewKind::Regular);
     let knows = |world: &World, path: &str| {
-        world.fs.known_directories().find(path.as_bytes(), &world.who).is_some()
+        let start = if path.starts_with('/') { world.fs.root() } else { world.fs.cwd() };
+        world.fs.known_directories().find(&start, path.as_bytes(), &world.who).is_some()
     };
     assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
     assert!(knows(&world, "/a/b/"));
+    assert!(knows(&world, "/a/"), "and the one above, for its neighbours");
+    assert_eq!(world.find("a/b/deep").unwrap(), "/a/b/deep");
+    assert!(knows(&world, "a/b/"));
+    world.make("/a/b/other", NewKind::Regular);
+    world.make("/a/c", NewKind::Directory);
+    operations::unlink(&world.access(), &world.fs.cwd(), b"/a/b/other").unwrap();
+    assert!(knows(&world, "/a/b/"), "files come and go");
     assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
     assert_eq!(world.find("/a/b/nothing"), Err(Errno::ENOENT));
     assert_eq!(world.find("/a/b/..").unwrap(), "/a");
@@ -239,4 +247,33 @@ fn the_way_to_a_directory_is_known_until_something_changes() {
     world.fs.set_root(a);
     assert_eq!(world.find("/a/b/deep"), Err(Errno::ENOENT));
     assert_eq!(world.find("/b/deep").unwrap(), "/b/deep");
+}
+
+#[test]
+fn a_known_way_is_not_gone_once_a_directory_of_it_has_changed() {
+    let world = World::new();
+    world.make("/a/b/deep", NewKind::Regular);
+    let start = world.fs.cwd();
+    let rename = |old: &str, new: &str| {
+        let places = ((&start, old.as_bytes()), (&start, new.as_bytes()));
+        operations::rename(&world.access(), places.0, places.1, RenameFlags::empty()).unwrap();
+    };
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+    rename("/a/b", "/a/moved");
+    assert_eq!(world.find("/a/b/deep"), Err(Errno::ENOENT));
+    assert_eq!(world.find("/a/moved/deep").unwrap(), "/a/moved/deep");
+    rename("/a/moved", "/a/b");
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+    operations::unlink(&world.access(), &start, b"/a/b/deep").unwrap();
+    operations::rmdir(&world.access(), &start, b"/a/b").unwrap();
+    assert_eq!(world.find("/a/b/deep"), Err(Errno::ENOENT));
+    world.make("/a/b", NewKind::Directory);
+    world.make("/a/b/deep", NewKind::Regular);
+    assert_eq!(world.find("/a/b/deep").unwrap(), "/a/b/deep");
+
+    // A relative path starts anew in another directory.
+    world.make("/a/b/a", NewKind::Directory);
+    assert_eq!(world.find("a/b").unwrap(), "/a/b");
+    world.fs.set_cwd(lookup(&world.access(), &start, b"/a/b", LastLink::Follow).unwrap());
+    assert_eq!(world.find("a/b"), Err(Errno::ENOENT));
 }
