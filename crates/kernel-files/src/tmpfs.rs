@@ -8,6 +8,7 @@ mod directory;
 pub mod inode;
 mod memfile;
 pub mod space;
+pub mod spare_memfds;
 mod sparse;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use kernel_core::host_events::Watch;
 use kernel_core::kept_events;
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
+use kernel_files::tmpfs::spare_memfds;
 use kernel_files::{ahead, late_closes};
 use linux_abi::SysResult;
 use rustix::event::epoll;
@@ -175,6 +176,7 @@ impl Engine {
                 if !has_worked {
                     ahead::read();
                     late_closes::close_one();
+                    spare_memfds::make_one();
                 } else if ticks() > until {
                     break;
                 }

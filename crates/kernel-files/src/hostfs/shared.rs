@@ -11,6 +11,7 @@ use super::recent_files;
 use crate::device_numbers::allocate_device;
 use crate::late_closes;
 use crate::metadata::DeviceNumber;
+use crate::tmpfs::spare_memfds;
 
 /// How many handles of directories stay open.
 const MAX_DIRECTORY_HANDLES: usize = 512;
@@ -23,6 +24,7 @@ thread_local! {
 /// Closes what is open only because it may be needed again, in all folders.
 pub(super) fn close_unused() {
     recent_files::close_all();
+    spare_memfds::close_all();
     let folders: Vec<_> = FOLDERS.with_borrow_mut(|folders| {
         folders.retain(|folder| folder.strong_count() > 0);
         folders.iter().filter_map(Weak::upgrade).collect()

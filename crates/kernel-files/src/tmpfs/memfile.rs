@@ -1,14 +1,15 @@
 //! Bytes in a host memfd, which guests can map.
 
 use std::cell::Cell;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, SeekFrom};
 
 use super::space::{PAGE, Space};
+use super::spare_memfds::EmptyMemfd;
 use super::sparse::Sparse;
 use crate::inode::Extent;
 use crate::open_file::{MapRequest, MappedFile, allocate_map_ids};
@@ -27,16 +28,19 @@ pub struct MemFile {
 impl MemFile {
     /// A memfd with the bytes of `sparse`, whose pages stay counted.
     pub fn from_sparse(sparse: &Sparse, size: u64) -> SysResult<Self> {
-        let host = rustix::fs::memfd_create("belljar", MemfdFlags::CLOEXEC).map_err(errno_of)?;
-        rustix::fs::ftruncate(&host, size).map_err(errno_of)?;
+        let EmptyMemfd { host, read_only } = EmptyMemfd::take()?;
+        let mut end = 0;
         for (offset, bytes) in sparse.pieces() {
             let kept = size.saturating_sub(offset).min(bytes.len() as u64);
             let bytes = bytes.get(..usize::try_from(kept).unwrap_or(0)).unwrap_or_default();
             write_all(&host, bytes, offset)?;
+            if kept > 0 {
+                end = end.max(offset + kept);
+            }
         }
-        let path = format!("/proc/self/fd/{}", host.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let read_only = rustix::fs::open(path, flags, Mode::empty()).map_err(errno_of)?;
+        if end < size {
+            rustix::fs::ftruncate(&host, size).map_err(errno_of)?;
+        }
         Ok(Self {
             host: Rc::new(host),
             read_only: Rc::new(read_only),
