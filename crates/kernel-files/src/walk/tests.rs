@@ -4,10 +4,12 @@ use std::rc::Rc;
 use kernel_core::credentials::Credentials;
 
 use crate::fs_context::FsContext;
-use crate::inode::NewKind;
+use crate::hostfs::{HostFs, HostOptions};
+use crate::inode::{FileSystem, NewKind};
 use crate::mount::{Mount, MountNamespace};
 use crate::open::{OpenHow, open};
 use crate::operations::{self, RenameFlags};
+use crate::overlay::{Moves, Overlay, Upper, UpperKind};
 use crate::special::SpecialFiles;
 use crate::tmpfs::{Limits, Tmpfs};
 use linux_abi::files::OpenFlags;
@@ -18,12 +20,15 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
-        let fs = Tmpfs::new(Limits::default(), 0o755, 0, 0);
+    fn of(fs: Rc<dyn FileSystem>) -> Self {
         let mount = Mount::of(fs, b"root", MountFlags::empty());
         let namespace = MountNamespace::new(Rc::clone(&mount));
         let fs = FsContext::new(namespace, mount.top(), SpecialFiles::new());
-        let world = Self { fs, who: Rc::new(Credentials::of_user(0, 0)) };
+        Self { fs, who: Rc::new(Credentials::of_user(0, 0)) }
+    }
+
+    fn new() -> Self {
+        let world = Self::of(Tmpfs::new(Limits::default(), 0o755, 0, 0));
         for path in ["/a", "/a/b", "/mnt"] {
             world.make(path, NewKind::Directory);
         }
@@ -276,4 +281,31 @@ fn a_known_way_is_not_gone_once_a_directory_of_it_has_changed() {
     assert_eq!(world.find("a/b").unwrap(), "/a/b");
     world.fs.set_cwd(lookup(&world.access(), &start, b"/a/b", LastLink::Follow).unwrap());
     assert_eq!(world.find("a/b"), Err(Errno::ENOENT));
+}
+
+#[test]
+fn a_way_through_a_link_that_never_changes_ends_with_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["old", "new"] {
+        std::fs::create_dir_all(folder.path().join(name).join("deep")).unwrap();
+        std::fs::write(folder.path().join(name).join("deep/file"), name).unwrap();
+    }
+    std::os::unix::fs::symlink("old", folder.path().join("link")).unwrap();
+    let options = HostOptions { read_only: true, immutable: true, ..Default::default() };
+    let lower = HostFs::open(folder.path(), options).unwrap().root();
+    let upper = Upper {
+        file_system: Tmpfs::new(Limits::default(), 0o755, 0, 0),
+        kind: UpperKind::Memory,
+        moves: Moves::AsRecords,
+        lock: None,
+    };
+    let world = World::of(Overlay::new(vec![lower], Some(upper)).unwrap());
+    assert_eq!(world.find("/link/deep/file").unwrap(), "/old/deep/file");
+    let start = world.fs.root();
+    let known = world.fs.known_directories().find(&start, b"/link/deep/", &world.who);
+    assert!(known.is_some());
+    operations::unlink(&world.access(), &start, b"/link").unwrap();
+    assert_eq!(world.find("/link/deep/file"), Err(Errno::ENOENT));
+    world.link("/link", "new");
+    assert_eq!(world.find("/link/deep/file").unwrap(), "/new/deep/file");
 }
