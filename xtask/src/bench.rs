@@ -4,6 +4,7 @@
 //! minimum says what a thing costs when nothing disturbs it, the median what it cost today; where
 //! they are far apart, the machine was busy.
 
+mod busy;
 mod chart;
 mod measure;
 mod micro;
@@ -17,7 +18,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::command::build_belljar;
-use measure::{Launcher, Measurements};
+use busy::Busy;
+use measure::{Cpus, Launcher, Measurements};
 pub use table::duration;
 
 /// Options of `bench`.
@@ -49,6 +51,9 @@ pub struct Options {
     /// Run everything on one CPU
     #[arg(long)]
     one_cpu: bool,
+    /// Keep one CPU busy with something else
+    #[arg(long, conflicts_with = "one_cpu")]
+    one_busy: bool,
 }
 
 /// Measures everything and prints the table.
@@ -67,7 +72,13 @@ pub fn run(options: &Options) -> Result<()> {
         launchers.iter_mut().for_each(Launcher::pin_to_one_cpu);
     }
     let rounds = if options.short { 1 } else { options.rounds };
-    let mut measurements = Measurements::new(&launchers, rounds, options.one_cpu);
+    let used = match (options.one_cpu, options.one_busy) {
+        (true, _) => Cpus::One,
+        (false, true) => Cpus::OneBusy,
+        (false, false) => Cpus::All,
+    };
+    let mut measurements = Measurements::new(&launchers, rounds, used);
+    let _busy = options.one_busy.then(Busy::begin);
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter));
     micro::measure(&mut measurements, &launchers, folder.path(), options.short, &wanted)?;
     programs::measure(&mut measurements, &launchers, folder.path(), options.short, &wanted)?;

@@ -84,6 +84,19 @@ pub struct Benchmark {
     pub samples: Vec<Samples>,
 }
 
+/// The CPUs that there are for the programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cpus {
+    /// All of the machine's.
+    #[default]
+    All,
+    /// One.
+    One,
+    /// All, but something else wants one of them all the time.
+    OneBusy,
+}
+
 /// All of them, and where they were taken.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measurements {
@@ -97,8 +110,9 @@ pub struct Measurements {
     pub processor: String,
     /// How many CPUs there are.
     pub cpus: usize,
-    /// Whether everything ran on one of them.
-    pub one_cpu: bool,
+    /// Which of them there were for the programs.
+    #[serde(default)]
+    pub used: Cpus,
     /// How often the launchers took turns.
     pub rounds: u32,
     /// Their names; the first is native.
@@ -109,18 +123,23 @@ pub struct Measurements {
 
 impl Measurements {
     /// None yet.
-    pub fn new(launchers: &[Launcher], rounds: u32, one_cpu: bool) -> Self {
+    pub fn new(launchers: &[Launcher], rounds: u32, used: Cpus) -> Self {
         Self {
             date: conformance::results::today(),
             commit: commit(),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             processor: processor(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            one_cpu,
+            used,
             rounds,
             launchers: launchers.iter().map(|launcher| launcher.name.clone()).collect(),
             benchmarks: Vec::new(),
         }
+    }
+
+    /// Whether our goals are for this: all CPUs, and nobody else.
+    pub fn has_goals(&self) -> bool {
+        self.used == Cpus::All
     }
 
     /// Lets the launchers take turns. `sample` measures one program under one launcher.

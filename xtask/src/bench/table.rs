@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::measure::{Benchmark, Measurements, Samples};
+use super::measure::{Benchmark, Cpus, Measurements, Samples};
 use super::targets;
 
 /// `850 ns`, `1.24 us`, `13.0 ms`.
@@ -91,10 +91,10 @@ pub fn comparison(before: &Measurements, now: &Measurements) -> String {
 
 /// The page in `docs/`.
 pub fn page(measurements: &Measurements, chart: &str) -> String {
-    let cpus = if measurements.one_cpu {
-        "on one CPU".to_owned()
-    } else {
-        format!("{} CPUs", measurements.cpus)
+    let cpus = match (measurements.used, measurements.cpus) {
+        (Cpus::All, n) => format!("{n} CPUs"),
+        (Cpus::One, _) => "on one CPU".to_owned(),
+        (Cpus::OneBusy, n) => format!("{n} CPUs, one of them busy with something else"),
     };
     let mut page = format!(
         "# Performance\n\nMeasured by `cargo xtask bench` on {} at {}: {}, {cpus}, host kernel {}. \
@@ -107,7 +107,7 @@ pub fn page(measurements: &Measurements, chart: &str) -> String {
         measurements.rounds
     );
     let mut headings = headings(measurements);
-    if !measurements.one_cpu {
+    if measurements.has_goals() {
         headings.push("goal".to_owned());
     }
     let _ = writeln!(page, "| | {} |", headings.join(" | "));
@@ -115,7 +115,7 @@ pub fn page(measurements: &Measurements, chart: &str) -> String {
     let mut missed = Vec::new();
     for benchmark in &measurements.benchmarks {
         let mut cells = cells(benchmark);
-        if !measurements.one_cpu {
+        if measurements.has_goals() {
             cells.push(goal(benchmark));
         }
         if is_missed(benchmark) {
@@ -123,7 +123,7 @@ pub fn page(measurements: &Measurements, chart: &str) -> String {
         }
         let _ = writeln!(page, "| {} | {} |", benchmark.name, cells.join(" | "));
     }
-    if !measurements.one_cpu && !missed.is_empty() {
+    if measurements.has_goals() && !missed.is_empty() {
         let _ = writeln!(
             page,
             "\nGoals that are missed are in bold; [where the time goes](where-the-time-goes.md) \
