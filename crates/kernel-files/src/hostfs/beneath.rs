@@ -41,13 +41,9 @@ pub fn open_in(
     } else {
         resolve
     };
-    with_a_free_number(|| match rustix::fs::openat2(directory, name, flags, mode, resolve) {
-        // Hosts before 5.6, and filters that do not know the call. One name that is no link and
-        // not `..` cannot lead elsewhere, so the older call is as safe.
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
-            rustix::fs::openat(directory, name, flags, mode).map_err(errno_of)
-        }
-        result => result.map_err(errno_of),
+    // A host without this call is refused before the start.
+    with_a_free_number(|| {
+        rustix::fs::openat2(directory, name, flags, mode, resolve).map_err(errno_of)
     })
 }
 
