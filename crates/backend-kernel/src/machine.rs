@@ -20,7 +20,7 @@ use kernel_core::memory::UserMemory;
 use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
 use kernel_files::lending::{Lender, Loan};
-use kernel_tasks::machine::{Ids, Image, Start, Told, UserRegisters};
+use kernel_tasks::machine::{Ids, Image, SharedFile, Start, Told, UserRegisters};
 use kernel_tasks::process::{CpuTimes, Usage};
 use kernel_tasks::{HostFile, Machine, Thread};
 use linux_abi::files::OpenFlags;
@@ -410,6 +410,10 @@ impl Machine for GuestMachine {
 
     fn tell_stat(&self, stat: &[u8]) {
         self.tell_stat_now(stat);
+    }
+
+    fn tell_shared(&self, answer: &[u8], about: SharedFile) {
+        self.tell_shared_now(answer, about);
     }
 
     fn take_told(&self, is_request: bool) -> Told {

@@ -95,6 +95,12 @@ pub mod action {
     /// The call has sent the caller a signal: this is also the reply to [`NEXT_SIGNAL`](super::NEXT_SIGNAL),
     /// with the signal above bit 8.
     pub const SIGNAL: u64 = 14;
+    /// What `fstat` says of the file that was opened is in the data area, as with [`TELL`], but others may use
+    /// the descriptor, and it is not to be closed later. It holds for as long as the names of the
+    /// [`Facts`](crate::Facts) are what the first detail says, and the lower half of
+    /// [`Facts::descriptors`](crate::Facts::descriptors) is the upper half of the second. Bit 8: there are
+    /// no others, so its position is 0. Bit 9: it is what `statx` says.
+    pub const TELL_SHARED: u64 = 15;
     /// A new descriptor is on the socket with the reply.
     pub const FRESH: u64 = 1 << 16;
     /// Shift of the cache index.

@@ -266,7 +266,7 @@ fn forward(thread: &Tcb, registers: &mut Registers, number: u64) -> Result<i64, 
             thread.brought.set(word >> action::INDEX_SHIFT);
             Ok(result)
         }
-        action::LATER | action::HAND | action::TELL => {
+        action::LATER | action::HAND | action::TELL | action::TELL_SHARED => {
             handed::begin(thread, result, word);
             Ok(result)
         }

@@ -5,7 +5,8 @@
 //! its content. The shim answers from there until its next request, which tells the kernel how far
 //! the file was read. A close that nobody else minds is told with the next request, too.
 //!
-//! Of other files it tells only what `fstat` says, which holds while nothing changes.
+//! Of other files it tells only what `fstat` says, which holds while nothing changes; also to a process
+//! with several threads, and of files that are written.
 //!
 //! The kernel allows all that with its reply, and takes it back by changing a word in the slot.
 
@@ -28,19 +29,45 @@ use crate::usermem;
 
 /// The size of `struct stat`.
 const STAT_SIZE: usize = 144;
+/// The size of `struct statx`.
+const STATX_SIZE: usize = 256;
+/// The basic fields of `struct statx`, the time of birth and the older number of the mount.
+const STATX_FIELDS: u32 = 0x1fff;
 
 /// A bit of [`Tcb::handed`]: only what `fstat` says was told.
 const TOLD_ONLY: u32 = 1 << 31;
+/// The same, and other threads may use the descriptor.
+const SHARED: u32 = 1 << 30;
+/// Nobody else could have moved the position of the file, which is 0.
+const AT_START: u32 = 1 << 29;
+/// What was told is what `statx` says.
+const EXTENDED: u32 = 1 << 28;
+/// The bits of [`Tcb::handed`] that are the descriptor plus one.
+const DESCRIPTOR: u32 = EXTENDED - 1;
 
 /// Not zero once this process has asked for locks or leases, which end when a file is closed.
 static HAS_LOCKS: AtomicU32 = AtomicU32::new(0);
 
 /// The kernel has opened a file, which may be closed later, and perhaps handed it over.
 pub fn begin(thread: &Tcb, fd: i64, word: u64) {
-    if IS_THREADED.load(Relaxed) != 0 || thread.is_vfork_child() || !(0..64).contains(&fd) {
+    if thread.is_vfork_child() || !(0..64).contains(&fd) {
         return;
     }
     let slot = thread.slot();
+    if word & 0xff == action::TELL_SHARED {
+        let detail = slot.args[reply::DETAIL2].load(Relaxed);
+        let bits = word >> action::INDEX_SHIFT;
+        let at_start = if bits & 1 != 0 { AT_START } else { 0 };
+        let extended = if bits & 2 != 0 { EXTENDED } else { 0 };
+        thread.handed.set((fd as u32 + 1) | TOLD_ONLY | SHARED | at_start | extended);
+        thread.told_at.set(slot.args[reply::DETAIL].load(Relaxed));
+        thread.told_flags.set(detail & u64::from(u32::MAX));
+        thread.told_descriptors.set((detail >> 32) as u32);
+        return;
+    }
+    if IS_THREADED.load(Relaxed) != 0 {
+        return;
+    }
     let allowance = slot.allowance.load(SeqCst);
     if thread.allowance.replace(allowance) != allowance {
         thread.later.set(0);
@@ -54,7 +81,7 @@ pub fn begin(thread: &Tcb, fd: i64, word: u64) {
         slot.position.store(0, Relaxed);
         slot.handed.store(fd as u32 + 1, Relaxed);
     } else if word & 0xff == action::TELL {
-        thread.handed.set((fd as u32 + 1) | TOLD_ONLY);
+        thread.handed.set((fd as u32 + 1) | TOLD_ONLY | AT_START);
         thread.told_at.set(slot.args[reply::DETAIL].load(Relaxed));
     }
 }
@@ -108,9 +135,19 @@ fn is_told(thread: &Tcb, fd: u64) -> bool {
     if handed & TOLD_ONLY == 0 {
         return is_here(thread, fd);
     }
-    handed & !TOLD_ONLY == (fd as u32).wrapping_add(1)
-        && is_allowed(thread)
-        && facts().names.load(Acquire) == thread.told_at.get()
+    let facts = facts();
+    handed & DESCRIPTOR == (fd as u32).wrapping_add(1)
+        && facts.names.load(Acquire) == thread.told_at.get()
+        && if handed & SHARED == 0 {
+            is_allowed(thread)
+        } else {
+            facts.descriptors.load(Acquire) as u32 == thread.told_descriptors.get()
+        }
+}
+
+/// Whether the file is where it was when it was opened, at its start, and only this thread can change that.
+fn is_at_start(thread: &Tcb) -> bool {
+    thread.handed.get() & AT_START != 0 && IS_THREADED.load(Relaxed) == 0
 }
 
 /// Whether the kernel has taken nothing back.
@@ -122,7 +159,9 @@ fn is_allowed(thread: &Tcb) -> bool {
 #[inline(always)]
 pub fn call(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     if !is_here(thread, r.rdi) {
-        return None;
+        // `lseek` that leaves the file at its start, or asks where it is.
+        let stays = number == nr::LSEEK && r.rsi == 0 && r.rdx as u32 <= 1;
+        return (stays && is_at_start(thread) && is_told(thread, r.rdi)).then_some(0);
     }
     let position = &thread.slot().position;
     match number {
@@ -176,13 +215,20 @@ pub fn ask(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     if !is_told(thread, r.rdi) {
         return None;
     }
+    let is_extended = thread.handed.get() & EXTENDED != 0;
     match number {
-        nr::FSTAT => put_stat(thread, r.rsi),
-        nr::NEWFSTATAT if r.r10 == AT_EMPTY_PATH && usermem::get(r.rsi, 0u8) == Ok(0) => {
-            put_stat(thread, r.rdx)
+        nr::FSTAT if !is_extended => put(thread, r.rsi, STAT_SIZE),
+        nr::NEWFSTATAT if !is_extended && r.r10 == AT_EMPTY_PATH && is_empty(r.rsi) => {
+            put(thread, r.rdx, STAT_SIZE)
+        }
+        // With other flags, or for fields that are seldom asked for, the kernel is asked.
+        nr::STATX if is_extended && r.rdx == AT_EMPTY_PATH && is_empty(r.rsi) => {
+            if r.r10 as u32 & !STATX_FIELDS == 0 { put(thread, r.r8, STATX_SIZE) } else { None }
         }
         nr::IOCTL if r.rsi as u32 == TCGETS as u32 => Some(errno::ENOTTY),
-        nr::FCNTL => answer_fcntl(thread, r.rsi as u32, r.rdx),
+        nr::FCNTL if thread.handed.get() & SHARED == 0 || is_at_start(thread) => {
+            answer_fcntl(thread, r.rsi as u32, r.rdx)
+        }
         _ => None,
     }
 }
@@ -203,9 +249,13 @@ fn answer_fcntl(thread: &Tcb, command: u32, argument: u64) -> Option<i64> {
     }
 }
 
-fn put_stat(thread: &Tcb, to: u64) -> Option<i64> {
-    check_range(to, STAT_SIZE as u64).ok()?;
-    usermem::copy(to, thread.data() + HANDED_OFFSET as u64, STAT_SIZE).ok()?;
+fn is_empty(path: u64) -> bool {
+    usermem::get(path, 0u8) == Ok(0)
+}
+
+fn put(thread: &Tcb, to: u64, size: usize) -> Option<i64> {
+    check_range(to, size as u64).ok()?;
+    usermem::copy(to, thread.data() + HANDED_OFFSET as u64, size).ok()?;
     Some(0)
 }
 
@@ -225,7 +275,7 @@ pub fn close_later(thread: &Tcb, fd: u64) -> bool {
         return false;
     }
     thread.later.set(thread.later.get() & !(1 << fd));
-    if thread.handed.get() & !TOLD_ONLY == fd + 1 {
+    if thread.handed.get() & DESCRIPTOR == fd + 1 {
         thread.handed.set(0);
         slot.handed.store(0, Relaxed);
     }

@@ -76,6 +76,8 @@ pub struct Tcb {
     pub handed_length: Cell<u64>,
     /// The count of changes at which the kernel told what `fstat` says of it.
     pub told_at: Cell<u64>,
+    /// The count of changed descriptors at that time, its lower half, if others may use the file.
+    pub told_descriptors: Cell<u32>,
     /// The flags of that file, with `O_CLOEXEC` if the descriptor has that.
     pub told_flags: Cell<u64>,
     /// Descriptors that may be closed later, a bit each.
@@ -173,6 +175,7 @@ impl Tcb {
         self.handed.set(0);
         self.handed_length.set(0);
         self.told_at.set(0);
+        self.told_descriptors.set(0);
         self.told_flags.set(0);
         self.later.set(0);
         self.has_closed.set(false);

@@ -16,6 +16,26 @@ use linux_abi::{Errno, Fd, SysResult};
 use crate::Thread;
 use crate::process::Usage;
 
+/// How a process asks about an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// By `fstat`.
+    Stat,
+    /// By `statx`.
+    Statx,
+}
+
+/// A file that was opened, about which a process is told.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedFile {
+    /// Those of the open file, with `O_CLOEXEC` if the descriptor has that.
+    pub flags: OpenFlags,
+    /// Nobody else has the descriptor.
+    pub is_alone: bool,
+    /// To what the answer is.
+    pub question: Question,
+}
+
 /// What a guest has done by itself since its last request. Claims, as all that guests say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
@@ -221,6 +241,11 @@ pub trait Machine {
     /// may say so itself until something changes.
     fn tell_stat(&self, stat: &[u8]) {
         let _ = stat;
+    }
+
+    /// Tells the answer to a question about a file that others may use too, or that may be written.
+    fn tell_shared(&self, answer: &[u8], about: SharedFile) {
+        let _ = (answer, about);
     }
 
     /// What the guest process has done by itself and not yet told. `is_request`: it has just sent a

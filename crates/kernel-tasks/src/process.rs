@@ -15,6 +15,7 @@ use linux_abi::{Errno, Pid, SysResult};
 
 use crate::cgroup::Cgroup;
 use crate::limits::Limits;
+use crate::machine::Question;
 use crate::process_timers::ProcessTimers;
 use crate::ptrace::{AllowedTracer, EndedTracee};
 use crate::signals::ProcessSignals;
@@ -112,6 +113,8 @@ pub struct Process {
     pub(crate) is_the_tracers: Cell<bool>,
     /// How many programs it has run.
     n_programs: Cell<u64>,
+    /// How it asks about files that it has just opened, and will ask again: it is told beforehand.
+    pub asks_about_opened: Cell<Option<Question>>,
     /// What threads that have ended had read and written.
     pub(crate) ended_io: Cell<IoAccount>,
     /// Whom it lets trace it.
@@ -195,6 +198,7 @@ impl Process {
             end_tracer: RefCell::default(),
             is_the_tracers: Cell::default(),
             n_programs: Cell::default(),
+            asks_about_opened: Cell::default(),
             ended_io: Cell::default(),
             allowed_tracer: RefCell::default(),
         });

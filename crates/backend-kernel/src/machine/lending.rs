@@ -9,7 +9,7 @@ use host_sys::errno_of;
 use kernel_core::facts;
 use kernel_core::io::Sink;
 use kernel_files::lending::{Lender, Loan};
-use kernel_tasks::machine::Told;
+use kernel_tasks::machine::{Question, SharedFile, Told};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, Fd, SysResult};
 
@@ -39,10 +39,15 @@ impl GuestMachine {
         Ok(true)
     }
 
-    pub(super) fn allow_later(&self, flags: OpenFlags) -> bool {
+    /// Whether the guest process may answer for itself what follows the call under way.
+    fn may_tell(&self) -> bool {
         // A trace shows every call; a `vfork` child shares its slot with its parent.
         let is_traced = self.engine().is_ok_and(|engine| engine.tracer.is_some());
-        if is_traced || self.is_vfork_child.get() || !self.is_calling() {
+        !is_traced && !self.is_vfork_child.get() && self.is_calling()
+    }
+
+    pub(super) fn allow_later(&self, flags: OpenFlags) -> bool {
+        if !self.may_tell() {
             return false;
         }
         self.place.space.remember_lending();
@@ -69,6 +74,17 @@ impl GuestMachine {
         if self.place.space.channel.write_data(self.place.index, HANDED_OFFSET, stat) {
             let [_, flags] = self.seat.reply.get().details;
             self.set_action(action::TELL, [facts::now().names, flags]);
+        }
+    }
+
+    pub(super) fn tell_shared_now(&self, answer: &[u8], about: SharedFile) {
+        let channel = &self.place.space.channel;
+        if self.may_tell() && channel.write_data(self.place.index, HANDED_OFFSET, answer) {
+            let is_extended = about.question == Question::Statx;
+            let bits = u64::from(about.is_alone) | u64::from(is_extended) << 1;
+            let now = facts::now();
+            let flags = u64::from(about.flags.bits()) | now.descriptors << 32;
+            self.set_action(action::TELL_SHARED | bits << action::INDEX_SHIFT, [now.names, flags]);
         }
     }
 

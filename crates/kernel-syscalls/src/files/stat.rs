@@ -7,6 +7,7 @@ use kernel_core::memory::{CString, UserPtr};
 use kernel_files::mount::NO_UNIQUE_ID;
 use kernel_files::{Metadata, OpenFile};
 use kernel_tasks::Thread;
+use kernel_tasks::machine::Question;
 use linux_abi::files::{Stat, Statx, StatxTimestamp, at, statx_mask};
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, Fd, SysResult};
@@ -33,8 +34,16 @@ pub(crate) fn lstat(
 
 /// Says what is open.
 pub(crate) fn fstat(thread: &Rc<Thread>, fd: Fd, buffer: UserPtr<Stat>) -> SysResult<()> {
-    let stat = stat_of_open(thread, &*thread.file(fd)?)?;
-    buffer.write(&thread.memory(), &stat)
+    let file = thread.file(fd)?;
+    note(thread, &file, Question::Stat);
+    buffer.write(&thread.memory(), &stat_of_open(thread, &file)?)
+}
+
+/// Whoever asks about a file before it has read or written anything does so again with the next one.
+fn note(thread: &Thread, file: &OpenFile, question: Question) {
+    if file.offset() == 0 && file.inode().is_some_and(|inode| inode.content().is_some()) {
+        thread.process().asks_about_opened.set(Some(question));
+    }
 }
 
 /// What `fstat` says of an open file.
@@ -51,7 +60,7 @@ pub(crate) fn newfstatat(
     flags: u32,
 ) -> SysResult<()> {
     check_flags(flags, at::SYMLINK_NOFOLLOW | at::NO_AUTOMOUNT | at::EMPTY_PATH)?;
-    let metadata = metadata_of(thread, directory, path, flags)?.0;
+    let metadata = metadata_of(thread, directory, path, flags, Question::Stat)?.0;
     buffer.write(&thread.memory(), &to_stat(&metadata))
 }
 
@@ -66,18 +75,29 @@ fn metadata_of(
     directory: Fd,
     path: UserPtr<CString>,
     flags: u32,
+    question: Question,
 ) -> SysResult<(Metadata, u64)> {
     let may_be_empty = flags & at::EMPTY_PATH != 0;
     let path =
         if may_be_empty { read_optional_path(thread, path)? } else { read_path(thread, path)? };
     if path.is_empty() && may_be_empty && directory != HERE {
         let file = thread.file(directory)?;
-        let mount = file.location().map_or(0, |location| location.mount.id);
-        return Ok((as_seen_by(thread, metadata_of_open(&file)?), mount));
+        note(thread, &file, question);
+        return Ok((as_seen_by(thread, metadata_of_open(&file)?), mount_of(&file)));
     }
     let caller = Caller::new(thread);
     let location = caller.find(directory, &path, flags, last_link(flags))?;
     Ok((as_seen_by(thread, location.inode()?.metadata()?), location.mount.id))
+}
+
+/// What `statx` says of an open file.
+pub(super) fn statx_of_open(thread: &Thread, file: &OpenFile) -> SysResult<Statx> {
+    Ok(to_statx(&as_seen_by(thread, metadata_of_open(file)?), mount_of(file)))
+}
+
+/// The number of the mount that an open file is seen through.
+fn mount_of(file: &OpenFile) -> u64 {
+    file.location().map_or(0, |location| location.mount.id)
 }
 
 /// With owner and group as the caller's user namespace counts them.
@@ -121,7 +141,7 @@ pub(crate) fn statx(
     }
     let known = at::SYMLINK_NOFOLLOW | at::NO_AUTOMOUNT | at::EMPTY_PATH | at::STATX_SYNC_TYPE;
     check_flags(flags, known)?;
-    let (metadata, mount) = metadata_of(thread, directory, path, flags)?;
+    let (metadata, mount) = metadata_of(thread, directory, path, flags, Question::Statx)?;
     let mut status = to_statx(&metadata, mount);
     if mount != 0 && mask & statx_mask::MNT_ID_UNIQUE != 0 {
         status.stx_mnt_id = NO_UNIQUE_ID + mount;
