@@ -5,7 +5,8 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use sandbox::{LayerReport, MemoryKill, NotCopied};
+use kernel_loader::prepared::Signature;
+use sandbox::{LayerReport, LayerState, MemoryKill, NotCopied};
 use sandbox_spec::{Activity, Change, ConnectionRecord};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,11 @@ pub enum Order {
     /// The kernel process's users are mapped, and it is in its control group if there is one: it
     /// may begin.
     Begin(LayerReport),
+    /// What the tree shows may be read by the rules, or what else is to become of that layer.
+    Files(LayerState),
+    /// The copy of the host's loader is complete, and this is what the file looked like; or there is
+    /// none.
+    Loader(Option<Signature>),
     /// Send the guest a signal.
     Signal(u8),
     /// End everything.
@@ -142,8 +148,25 @@ pub fn send<T: Serialize>(mut stream: &UnixStream, value: &T) -> io::Result<()> 
 /// Receives news; `None` at the end of the stream.
 pub fn receive<T: for<'a> Deserialize<'a>>(reader: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = String::new();
-    if reader.read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
+    match reader.read_line(&mut line) {
+        Ok(0) => return Ok(None),
+        // The other side has ended before it read everything.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+        other => other?,
+    };
     serde_json::from_str(&line).map(Some).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    #[test]
+    fn who_ends_without_reading_everything_has_ended() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        send(&ours, &Order::Kill).unwrap();
+        drop(theirs);
+        assert_eq!(receive::<News>(&mut BufReader::new(ours)).unwrap(), None);
+    }
 }

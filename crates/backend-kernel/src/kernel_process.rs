@@ -1,10 +1,8 @@
 //! The kernel process: sets itself up, starts the first program, answers guests.
 
 use std::cell::{Cell, RefCell};
-use std::fs::File;
 use std::io::BufReader;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Release, SeqCst};
@@ -30,10 +28,11 @@ use kernel_terminals::Terminal;
 use linux_abi::signals::{SigInfo, Signal};
 use linux_abi::{Errno, SysResult};
 use sandbox::{LayerReport, Streams};
-use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec, Trace};
+use sandbox_spec::{ConnectionRecord, NetworkPolicy, SandboxSpec};
 
+use crate::ahead::{Ahead, Awaited};
 use crate::border::{self, Border};
-use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
+use crate::control::{self, Ending, News, Order, Refusal, Used};
 use crate::engine::Engine;
 use crate::engine::answers::Answers;
 use crate::engine::wait::Policy;
@@ -43,7 +42,7 @@ use crate::porter::Line;
 use crate::results::Results;
 use crate::supervision::Supervision;
 use crate::trace::Tracer;
-use crate::{capabilities, first_program, lockdown, staging, tree};
+use crate::{capabilities, first_program, lockdown, staging, trace, tree};
 
 /// Is the kernel process, to the end of the sandbox. Never returns.
 pub fn run(
@@ -52,6 +51,7 @@ pub fn run(
     streams: Streams,
     starter: UnixStream,
     line: Option<Line>,
+    ahead: Ahead,
 ) -> ! {
     end_at_panic();
     let mut orders = BufReader::new(&starter);
@@ -63,7 +63,7 @@ pub fn run(
         Ok(Some(Order::Begin(group))) => {
             let mut layers = capabilities::layers(namespaces);
             lockdown::note(&mut layers, group);
-            Sandbox::start(spec, layers, streams, &starter, line)
+            Sandbox::start(spec, layers, streams, &starter, line, Awaited { ahead, orders })
         }
         _ => std::process::exit(1), // the starter is gone
     };
@@ -158,6 +158,7 @@ impl Sandbox {
         streams: Streams,
         starter: &UnixStream,
         line: Option<Line>,
+        mut awaited: Awaited<'_>,
     ) -> Result<Self, Refusal> {
         const SIGCHLD: u8 = 17;
         host_sys::die_with_parent().map_err(io_step("die with the starter"))?;
@@ -193,8 +194,8 @@ impl Sandbox {
         let streams = tree::open_streams(streams, &kernel, events, uid, budget.as_ref())
             .map_err(kernel_step("open the streams"))?;
         // What the host has to open for us is open; what comes now is held to the mounts.
-        let tracer = tracer(spec)?;
-        lockdown::note(&mut layers, lockdown::restrict_files(spec));
+        let tracer = trace::open(spec)?;
+        lockdown::note(&mut layers, awaited.restrict_files(spec));
         let engine = new_engine(&kernel, tracer)?;
         let watches =
             watch_the_host(&engine, &children, starter).map_err(kernel_step("watch the host"))?;
@@ -208,6 +209,7 @@ impl Sandbox {
         if let Some(terminal) = &streams.terminal {
             first_program::take_terminal(&thread, terminal);
         }
+        awaited.offer_loader(&kernel.interpreters);
         first_program::start(spec, &thread).map_err(|refusal| match &supervision {
             Some(supervision) => supervision.denied_program().map_or(refusal, Refusal::Denied),
             None => refusal,
@@ -300,7 +302,7 @@ impl Sandbox {
     fn obey(&self, orders: &mut BufReader<&UnixStream>) {
         loop {
             match control::receive::<Order>(orders) {
-                Ok(Some(Order::Begin(_))) => {}
+                Ok(Some(Order::Begin(_) | Order::Files(_) | Order::Loader(_))) => {}
                 Ok(Some(Order::Signal(number))) => self.signal(number),
                 Ok(Some(Order::Kill)) | Ok(None) => {
                     self.ended_because.set(Some(Ending::Killed));
@@ -421,24 +423,6 @@ fn open_border(
         network.set_egress(egress, has_ipv6);
     }
     Ok(Some(border))
-}
-
-fn tracer(spec: &SandboxSpec) -> Result<Option<Tracer>, Refusal> {
-    match &spec.trace {
-        Trace::Off => Ok(None),
-        Trace::Stderr => {
-            let copy = std::io::stderr().as_fd().try_clone_to_owned();
-            Ok(copy.ok().map(|fd| Tracer::new(File::from(fd))))
-        }
-        Trace::File(path) => {
-            File::create(path).map(|file| Some(Tracer::new(file))).map_err(|error| Refusal::Path {
-                purpose: Purpose::Trace,
-                path: path.as_os_str().as_bytes().to_vec(),
-                errno: error.raw_os_error().unwrap_or(5),
-                reason: None,
-            })
-        }
-    }
 }
 
 fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>, Refusal> {

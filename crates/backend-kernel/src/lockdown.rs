@@ -1,32 +1,78 @@
 //! The layers that the kernel process puts around itself.
 
-use std::path::PathBuf;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
-use host_sys::{Reach, landlock_abi, restrict_to, seccomp};
-use kernel_files::root::host_places;
+use host_sys::{FileRules, Reach, landlock_abi, seccomp};
+use kernel_files::root::{read_places, written_places};
 use sandbox::{LayerReport, LayerState};
 use sandbox_spec::{ContainmentLayer, SandboxSpec};
 
 use crate::control::Refusal;
 use crate::kernel_filter;
 
-/// Holds this process, and the guest processes to come, to the files that the specification shows.
-/// Must come before the zygote: the host lets nobody read the memory of a process that is less
-/// restricted.
-pub fn restrict_files(spec: &SandboxSpec) -> LayerReport {
-    let state = match landlock_abi() {
-        Err(reason) => LayerState::Unavailable(reason.to_string()),
-        Ok(version) if forbids_too_much(version, spec) => LayerState::Unused(
-            "version 1, of Linux before 5.19, forbids to move files between folders, and some are \
-             to be written here; where it is required it holds all the same"
-                .to_owned(),
-        ),
-        Ok(version) => match restrict_to(version, &places(spec)) {
-            Ok(()) => LayerState::InForce,
-            Err(error) => LayerState::Unavailable(error.to_string()),
-        },
-    };
-    LayerReport { layer: ContainmentLayer::Landlock, state }
+/// What will hold the kernel process to the files that the specification shows.
+pub struct FileLayer(Result<FileRules, LayerState>);
+
+impl FileLayer {
+    /// One that allows nothing yet.
+    pub fn new(spec: &SandboxSpec) -> Self {
+        Self(match landlock_abi() {
+            Err(reason) => Err(LayerState::Unavailable(reason.to_string())),
+            Ok(version) if forbids_too_much(version, spec) => Err(LayerState::Unused(
+                "version 1, of Linux before 5.19, forbids to move files between folders, and some \
+                 are to be written here; where it is required it holds all the same"
+                    .to_owned(),
+            )),
+            Ok(version) => {
+                FileRules::new(version).map_err(|error| LayerState::Unavailable(error.to_string()))
+            }
+        })
+    }
+
+    /// What the kernel process needs of it.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.0.as_ref().ok().map(AsFd::as_fd)
+    }
+
+    /// In the starter: allows to read what the tree shows, and what the host says of guest
+    /// processes. Returns what is to become of the layer.
+    pub fn allow_reading(&self, spec: &SandboxSpec) -> LayerState {
+        match &self.0 {
+            Ok(rules) => state(allow(rules, read_places(spec), "/proc", Reach::Read)),
+            Err(state) => state.clone(),
+        }
+    }
+
+    /// In the kernel process, when the starter has said what is to become of the layer: holds this
+    /// process, and the guest processes to come, to the rules. Must come before the zygote: the host
+    /// lets nobody read the memory of a process that is less restricted.
+    pub fn restrict_self(&self, spec: &SandboxSpec, said: LayerState) -> LayerReport {
+        let state = match (&self.0, said) {
+            // What is written is allowed here, for the tree may have made it; with what the standard
+            // streams of guest processes are.
+            (Ok(rules), LayerState::InForce) => state(
+                allow(rules, written_places(spec), "/dev/null", Reach::Write)
+                    .and_then(|()| rules.restrict_self()),
+            ),
+            (Err(state), _) => state.clone(),
+            (Ok(_), state) => state,
+        };
+        LayerReport { layer: ContainmentLayer::Landlock, state }
+    }
+}
+
+fn allow(rules: &FileRules, places: Vec<PathBuf>, last: &str, reach: Reach) -> io::Result<()> {
+    places.iter().try_for_each(|place| rules.allow(place, reach))?;
+    rules.allow(Path::new(last), reach)
+}
+
+fn state(tried: io::Result<()>) -> LayerState {
+    match tried {
+        Ok(()) => LayerState::InForce,
+        Err(error) => LayerState::Unavailable(error.to_string()),
+    }
 }
 
 /// Whether this version would break what the guest may do: the first one lets nobody move or link a
@@ -35,26 +81,14 @@ fn forbids_too_much(version: u32, spec: &SandboxSpec) -> bool {
     const LETS_MOVE: u32 = 2;
     version < LETS_MOVE
         && !spec.required_containment.contains(&ContainmentLayer::Landlock)
-        && host_places(spec).iter().any(|place| place.is_written)
-}
-
-/// What the tree shows, what the host says of guest processes, and the standard streams of these.
-fn places(spec: &SandboxSpec) -> Vec<(PathBuf, Reach)> {
-    let shown = host_places(spec).into_iter().map(|place| {
-        let reach = if place.is_written { Reach::Write } else { Reach::Read };
-        (place.path, reach)
-    });
-    shown.chain([("/proc".into(), Reach::Read), ("/dev/null".into(), Reach::Write)]).collect()
+        && !written_places(spec).is_empty()
 }
 
 /// Holds this process to the calls that it needs from now on. Guest processes have a filter of
 /// their own, which came with the zygote.
 pub fn restrict_calls() -> LayerReport {
     let program = kernel_filter::assemble(kernel_filter::RULES);
-    let state = match seccomp::install(&program) {
-        Ok(()) => LayerState::InForce,
-        Err(error) => LayerState::Unavailable(error.to_string()),
-    };
+    let state = state(seccomp::install(&program));
     LayerReport { layer: ContainmentLayer::KernelFilter, state }
 }
 

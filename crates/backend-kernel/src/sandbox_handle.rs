@@ -17,6 +17,7 @@ use sandbox::{
 };
 use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
+use crate::ahead::Ahead;
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::control_group::{self, ControlGroup};
 use crate::porter::{self, Line, Porter};
@@ -39,14 +40,15 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let (porter, line) = porter::start(spec)?.unzip();
     let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
     let group = control_group::make(spec);
+    let ahead = Ahead::new(spec);
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
     let (forked, namespaces) = namespaces::fork().map_err(host("start the kernel process"))?;
     let pid = match forked {
         Forked::Parent(pid) => pid,
         Forked::Child => {
             drop(ours);
-            close_what_is_not_ours(&streams, &theirs, line.as_ref());
-            kernel_process::run(spec, namespaces, streams, theirs, line);
+            close_what_is_not_ours(&streams, &theirs, line.as_ref(), &ahead);
+            kernel_process::run(spec, namespaces, streams, theirs, line, ahead);
         }
     };
     if namespaces.contains(&Namespace::User) {
@@ -63,6 +65,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let begin = Order::Begin(control_group::report(state));
     control::send(&ours, &begin).map_err(host("start the kernel process"))?;
     drop((theirs, streams, line));
+    ahead.make(spec, &ours);
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
     let mut handle = Handle {
         pid,
@@ -99,11 +102,17 @@ pub fn kept_changes(spec: &SandboxSpec) -> Result<Vec<Change>, StartError> {
 
 /// In the kernel process: closes what the starter has open for itself. A pipe that the starter
 /// closes would otherwise stay open in here.
-fn close_what_is_not_ours(streams: &Streams, starter: &UnixStream, line: Option<&Line>) {
+fn close_what_is_not_ours(
+    streams: &Streams,
+    starter: &UnixStream,
+    line: Option<&Line>,
+    ahead: &Ahead,
+) {
     let streams = [&streams.input, &streams.output, &streams.errors];
     let mut kept: Vec<BorrowedFd<'_>> = streams.into_iter().flatten().map(AsFd::as_fd).collect();
     kept.push(starter.as_fd());
     kept.extend(line.map(|line| line.socket.as_fd()));
+    kept.extend(ahead.descriptors());
     if host_sys::close_all_but(&kept).is_err() {
         std::process::exit(1);
     }

@@ -3,13 +3,17 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write as _;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 
 use kernel_core::memory::{CString, UserPtr};
 use kernel_syscalls::{Argument, Kind};
 use kernel_tasks::Thread;
 use linux_abi::signals::Signal;
 use linux_abi::{Interrupted, Restart, WaitResult};
+use sandbox_spec::{SandboxSpec, Trace};
 
+use crate::control::{Purpose, Refusal};
 use crate::engine::space::Seat;
 
 /// How much of a string or buffer is shown.
@@ -18,6 +22,25 @@ const MAX_SHOWN: usize = 48;
 /// Writes the trace.
 pub struct Tracer {
     output: RefCell<File>,
+}
+
+/// Opens what the specification wants calls to be written to.
+pub fn open(spec: &SandboxSpec) -> Result<Option<Tracer>, Refusal> {
+    match &spec.trace {
+        Trace::Off => Ok(None),
+        Trace::Stderr => {
+            let copy = std::io::stderr().as_fd().try_clone_to_owned();
+            Ok(copy.ok().map(|fd| Tracer::new(File::from(fd))))
+        }
+        Trace::File(path) => {
+            File::create(path).map(|file| Some(Tracer::new(file))).map_err(|error| Refusal::Path {
+                purpose: Purpose::Trace,
+                path: path.as_os_str().as_bytes().to_vec(),
+                errno: error.raw_os_error().unwrap_or(5),
+                reason: None,
+            })
+        }
+    }
 }
 
 impl Tracer {

@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "the calls of Landlock are not wrapped by rustix")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -54,40 +54,61 @@ struct PathBeneath {
     parent: i32,
 }
 
-/// Restricts this process, and every process that it starts from now on: files beneath `places`,
-/// no TCP socket, and no signal and no abstract socket to anybody outside, as far as `version`
-/// knows these. Places that are not there are left out. What is open already stays usable.
-///
-/// The process must have given up new privileges, and it must have one thread only.
-pub fn restrict_to(version: u32, places: &[(PathBuf, Reach)]) -> io::Result<()> {
-    const PATH_BENEATH: libc::c_int = 1;
-    let rights = all_file_rights(version);
-    let rules = new_rules(version, rights)?;
-    for (path, reach) in places {
+/// A list of places, to which processes can be held. It can be made by one process and used by
+/// another that has the same descriptor.
+pub struct FileRules {
+    descriptor: OwnedFd,
+    /// Every right on files that the host's version knows.
+    rights: u64,
+}
+
+impl FileRules {
+    /// Rules without a place: no file, no TCP socket, and no signal and no abstract socket to
+    /// anybody outside, as far as `version` knows these.
+    pub fn new(version: u32) -> io::Result<Self> {
+        let rights = all_file_rights(version);
+        Ok(Self { descriptor: new_rules(version, rights)?, rights })
+    }
+
+    /// Allows what is beneath a place. One that is not there is left out.
+    pub fn allow(&self, path: &Path, reach: Reach) -> io::Result<()> {
+        const PATH_BENEATH: libc::c_int = 1;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let Ok(place) = rustix::fs::open(path.as_path(), flags, Mode::empty()) else { continue };
+        let Ok(place) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
         let mut allowed = match reach {
             Reach::Read => READ_FILE | READ_DIRECTORY,
-            Reach::Write => rights & !EXECUTE,
+            Reach::Write => self.rights & !EXECUTE,
         };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
         if kind != FileType::Directory {
             allowed &= OF_FILES;
         }
         let rule = PathBeneath { allowed, parent: place.as_raw_fd() };
+        let rules = self.descriptor.as_raw_fd();
         // SAFETY: reads the rule, which lives until the call returns.
         let failed = unsafe {
             let rule = &raw const rule;
-            libc::syscall(libc::SYS_landlock_add_rule, rules.as_raw_fd(), PATH_BENEATH, rule, 0)
+            libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, rule, 0)
         };
-        if failed != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
-    // SAFETY: takes a descriptor and no memory.
-    let failed =
-        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_fd().as_raw_fd(), 0) };
-    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+
+    /// Holds this process, and every process that it starts from now on, to the rules as they are
+    /// now. What is open already stays usable.
+    ///
+    /// The process must have given up new privileges, and it must have one thread only.
+    pub fn restrict_self(&self) -> io::Result<()> {
+        let rules = self.descriptor.as_raw_fd();
+        // SAFETY: takes a descriptor and no memory.
+        let failed = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) };
+        if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl AsFd for FileRules {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
 }
 
 fn new_rules(version: u32, files: u64) -> io::Result<OwnedFd> {

@@ -32,7 +32,7 @@ pub use features::{
     seccomp_trap_available, xsave_available,
 };
 pub use fork::{Forked, fork_into, map_users};
-pub use landlock::{Reach, restrict_to};
+pub use landlock::{FileRules, Reach};
 pub use lookup::{LookupError, lookup_host};
 pub use namespaces::{Namespace, enter_new_namespaces};
 pub use populate::populate;

@@ -30,7 +30,7 @@ use crate::special::SpecialFiles;
 use crate::tarfs::TarError;
 use crate::tmpfs::{self, Limits, Tmpfs};
 use crate::walk::{LastLink, lookup};
-pub use host_places::{HostPlace, host_places};
+pub use host_places::{read_places, written_places};
 
 /// Why the tree cannot be made.
 #[derive(Debug, thiserror::Error)]

@@ -72,10 +72,18 @@ fn read_at(file: &Rc<OpenFile>, offset: u64, length: usize) -> SysResult<Vec<u8>
     }
 }
 
+/// Reads so many bytes at a place of a file, or what there is.
+type Read<'a> = &'a dyn Fn(u64, usize) -> SysResult<Vec<u8>>;
+
 impl Program {
     /// Reads the headers.
     pub fn read(file: &Rc<OpenFile>) -> SysResult<Self> {
-        let head = read_at(file, 0, HEAD)?;
+        Self::read_with(&|offset, length| read_at(file, offset, length))
+    }
+
+    /// Reads the headers of a file that is no file of a guest's.
+    pub fn read_with(read: Read<'_>) -> SysResult<Self> {
+        let head = read(0, HEAD)?;
         let header = Header::parse(&*head).map_err(|_| Errno::ENOEXEC)?;
         let endian = header.endian().map_err(|_| Errno::ENOEXEC)?;
         let kind = header.e_type(endian);
@@ -93,7 +101,7 @@ impl Program {
         if n == 0 || length > MAX_HEADERS {
             return Err(Errno::ENOEXEC);
         }
-        let bytes = read_at(file, at, length)?;
+        let bytes = read(at, length)?;
         let (headers, _) =
             object::pod::slice_from_bytes::<elf::ProgramHeader64<Endianness>>(&bytes, n)
                 .map_err(|()| Errno::ENOEXEC)?;
@@ -108,14 +116,14 @@ impl Program {
             loads: Vec::new(),
         };
         for header in headers {
-            program.take(file, header, endian, at)?;
+            program.take(read, header, endian, at)?;
         }
         if program.loads.is_empty() { Err(Errno::ENOEXEC) } else { Ok(program) }
     }
 
     fn take(
         &mut self,
-        file: &Rc<OpenFile>,
+        read: Read<'_>,
         header: &elf::ProgramHeader64<Endianness>,
         endian: Endianness,
         headers_offset: u64,
@@ -127,7 +135,7 @@ impl Program {
                 if !(2..=MAX_INTERPRETER).contains(&length) {
                     return Err(Errno::ENOEXEC);
                 }
-                let mut path = read_at(file, header.p_offset(endian), length)?;
+                let mut path = read(header.p_offset(endian), length)?;
                 if path.pop() != Some(0) {
                     return Err(Errno::ENOEXEC);
                 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod code;
 mod elf;
 mod functions;
@@ -19,6 +20,7 @@ use std::rc::Rc;
 use kernel_files::{MappedFile, OpenFile};
 use linux_abi::{Errno, SysResult};
 
+pub use ahead::CopyAhead;
 use elf::Program;
 pub use image::{Image, Segment};
 pub use prepared::PreparedInterpreters;

@@ -37,11 +37,16 @@ const TRAMPOLINE: usize = 32;
 const AREA: u64 = channel_abi::image::TRAMPOLINES_SIZE;
 
 /// How a host file looks that has not been changed.
-type Signature = (u64, u64, i64, i64, i64);
+pub type Signature = (u64, u64, i64, i64, i64);
 
 /// A copy of an interpreter's code.
 struct Copy {
     file: MappedFile,
+    layout: Layout,
+}
+
+/// What a copy has where, as the interpreter's headers have it.
+pub(crate) struct Layout {
     /// Where its code is in memory, before it is moved, and how long it is.
     address: u64,
     length: u64,
@@ -63,13 +68,19 @@ struct Known {
 /// The interpreters of one sandbox.
 pub struct PreparedInterpreters {
     known: RefCell<Vec<Rc<Known>>>,
+    /// A copy that somebody else has made, of a file that looked like this.
+    offered: RefCell<Option<(Signature, OwnedFd)>>,
     /// Questions to the processor leave a virtual machine: they cost more than a signal.
     questions_are_dear: bool,
 }
 
 impl Default for PreparedInterpreters {
     fn default() -> Self {
-        Self { known: RefCell::default(), questions_are_dear: host_sys::cpuid_is_dear() }
+        Self {
+            known: RefCell::default(),
+            offered: RefCell::default(),
+            questions_are_dear: host_sys::cpuid_is_dear(),
+        }
     }
 }
 
@@ -84,6 +95,11 @@ pub struct Prepared {
 }
 
 impl PreparedInterpreters {
+    /// Has a copy that is complete used for the file that it was made of.
+    pub fn offer(&self, signature: Signature, copy: OwnedFd) {
+        self.offered.replace(Some((signature, copy)));
+    }
+
     /// Has an image use the copy of its interpreter, if there is one.
     pub(crate) fn apply(
         &self,
@@ -94,24 +110,25 @@ impl PreparedInterpreters {
         let original =
             segments.iter().find_map(|segment| Some(segment.file.as_ref()?.0.clone()))?;
         let copy = self.copy_of(interpreter, &original)?;
-        let start = base.wrapping_add(copy.address);
+        let layout = &copy.layout;
+        let start = base.wrapping_add(layout.address);
         let segment = segments.iter_mut().find(|it| it.address == start && it.file.is_some())?;
-        if segment.length != copy.length {
+        if segment.length != layout.length {
             return None;
         }
-        let trampolines = base.wrapping_add(copy.trampolines);
+        let trampolines = base.wrapping_add(layout.trampolines);
         if trampolines.checked_add(AREA).is_none_or(|end| end >= USER_END) {
             return None;
         }
-        segment.file = Some((copy.file.clone(), copy.offset));
+        segment.file = Some((copy.file.clone(), layout.offset));
         segments.push(Segment {
             address: trampolines,
             length: AREA,
             protection: 7,
-            file: Some((copy.file.clone(), copy.trampolines_offset)),
+            file: Some((copy.file.clone(), layout.trampolines_offset)),
             zero_from: None,
         });
-        let code = (start, start + copy.length);
+        let code = (start, start + layout.length);
         Some(Prepared { file: copy.file.clone(), code, trampolines })
     }
 
@@ -122,8 +139,13 @@ impl PreparedInterpreters {
         // Where only signals are saved, that takes two programs to pay.
         let worth_it = if self.questions_are_dear { 1 } else { 2 };
         if n_uses == worth_it && is_settled(&original.host, known.signature) {
+            let offered =
+                self.offered.take().filter(|(signature, _)| *signature == known.signature);
             // Without a copy the program runs as well.
-            let copy = make(&original.host, interpreter, self.questions_are_dear).ok().flatten();
+            let copy = match offered {
+                Some((_, memory)) => Layout::of(interpreter).map(|it| Copy::new(memory, it)),
+                None => make(&original.host, interpreter, self.questions_are_dear).ok().flatten(),
+            };
             *known.copy.borrow_mut() = copy.map(Rc::new);
         }
         known.copy.borrow().clone()
@@ -151,7 +173,7 @@ impl PreparedInterpreters {
     }
 }
 
-fn signature(host: &OwnedFd) -> Option<Signature> {
+pub(crate) fn signature(host: &OwnedFd) -> Option<Signature> {
     let stat = rustix::fs::fstat(host).ok()?;
     let changed = stat.st_ctime_nsec.cast_signed();
     Some((stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime, changed))
@@ -174,58 +196,80 @@ pub fn rehearse(file: &Rc<OpenFile>) -> SysResult<bool> {
     Ok(make(&host, &program, true)?.is_some())
 }
 
+impl Layout {
+    /// `None` if the code is not what linkers make.
+    pub(crate) fn of(interpreter: &Program) -> Option<Self> {
+        let code = interpreter.code().filter(|code| code.address % PAGE == 0)?;
+        let trampolines = interpreter.end(0).ok()?.next_multiple_of(PAGE) + GAP;
+        let length = code.size.next_multiple_of(PAGE);
+        (trampolines - code.address < REACH).then_some(Self {
+            address: code.address,
+            length,
+            offset: code.offset,
+            trampolines,
+            trampolines_offset: (code.offset + length).next_multiple_of(AREA),
+        })
+    }
+}
+
+impl Copy {
+    fn new(memory: OwnedFd, layout: Layout) -> Self {
+        let file = MappedFile { host: Rc::new(memory), id: allocate_map_ids() };
+        Self { file, layout }
+    }
+}
+
 /// Makes the copy. `None` if there is nothing to replace, or the file is not what linkers make.
 fn make(file: &OwnedFd, interpreter: &Program, questions: bool) -> SysResult<Option<Copy>> {
-    let Some(code) = interpreter.code() else { return Ok(None) };
-    if code.address % PAGE != 0 {
-        return Ok(None);
-    }
-    let Some(mut bytes) = read_whole(file)? else { return Ok(None) };
+    let Some(layout) = Layout::of(interpreter) else { return Ok(None) };
+    let Some(bytes) = read_whole(file)? else { return Ok(None) };
+    let memory = new_memory()?;
+    let is_made = fill(&memory, bytes, interpreter, &layout, questions)?;
+    Ok(is_made.then(|| Copy::new(memory, layout)))
+}
+
+/// What a copy is made in.
+pub(crate) fn new_memory() -> SysResult<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    rustix::fs::memfd_create("belljar-interpreter", flags).map_err(errno_of)
+}
+
+/// Makes the copy of a file with these bytes. Returns whether there was something to replace.
+pub(crate) fn fill(
+    memory: &OwnedFd,
+    mut bytes: Vec<u8>,
+    interpreter: &Program,
+    layout: &Layout,
+    questions: bool,
+) -> SysResult<bool> {
+    let Some(code) = interpreter.code() else { return Ok(false) };
     let place = |address| interpreter.place(address);
     let functions =
         interpreter.unwind_table.and_then(|address| Functions::new(&bytes, address, &place));
     let range = usize::try_from(code.offset).unwrap_or(usize::MAX);
     let range = range..range.saturating_add(usize::try_from(code.size).unwrap_or(usize::MAX));
     let (Some(functions), Some(text)) = (functions, bytes.get(range.clone())) else {
-        return Ok(None);
+        return Ok(false);
     };
     let mut sites = sites::find(text, code.address, &functions);
     sites.retain(|site| questions || !matches!(site, Site::Question { .. }));
     if sites.is_empty() {
-        return Ok(None);
+        return Ok(false);
     }
-    let trampolines = interpreter.end(0)?.next_multiple_of(PAGE) + GAP;
-    if trampolines - code.address >= REACH {
-        return Ok(None);
-    }
-    let Some(text) = bytes.get_mut(range) else { return Ok(None) };
-    let code_of_trampolines = replace(text, code.address, &sites, trampolines);
-    let length = code.size.next_multiple_of(PAGE);
-    let trampolines_offset = (code.offset + length).next_multiple_of(AREA);
-    let memory = rustix::fs::memfd_create(
-        "belljar-interpreter",
-        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
-    )
-    .map_err(errno_of)?;
-    rustix::fs::ftruncate(&memory, trampolines_offset + AREA).map_err(errno_of)?;
-    for (from, at) in [(&*text, code.offset), (&code_of_trampolines, trampolines_offset)] {
-        write_all(&memory, from, at)?;
+    let Some(text) = bytes.get_mut(range) else { return Ok(false) };
+    let code_of_trampolines = replace(text, code.address, &sites, layout.trampolines);
+    rustix::fs::ftruncate(memory, layout.trampolines_offset + AREA).map_err(errno_of)?;
+    for (from, at) in [(&*text, code.offset), (&code_of_trampolines, layout.trampolines_offset)] {
+        write_all(memory, from, at)?;
     }
     // Guests get the descriptor. What they map of it is theirs alone, and they change nothing here.
     let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&memory, seals).map_err(errno_of)?;
-    Ok(Some(Copy {
-        file: MappedFile { host: Rc::new(memory), id: allocate_map_ids() },
-        address: code.address,
-        length,
-        offset: code.offset,
-        trampolines,
-        trampolines_offset,
-    }))
+    rustix::fs::fcntl_add_seals(memory, seals).map_err(errno_of)?;
+    Ok(true)
 }
 
 /// The whole of a file, unless it is too large.
-fn read_whole(file: &OwnedFd) -> SysResult<Option<Vec<u8>>> {
+pub(crate) fn read_whole(file: &OwnedFd) -> SysResult<Option<Vec<u8>>> {
     let size = rustix::fs::fstat(file).map_err(errno_of)?.st_size.cast_unsigned();
     if size > MAX_FILE {
         return Ok(None);

@@ -1,4 +1,6 @@
-//! The places of the host that a tree needs.
+//! The places of the host that a tree needs: these, and nothing else, are what a host may be told to
+//! hold the kernel process to. A place need not be there; if it is a link, the place is where that
+//! leads.
 
 use std::path::{Path, PathBuf};
 
@@ -6,47 +8,36 @@ use sandbox_spec::{MountAccess, RootFs, RootWrites, SandboxSpec};
 
 use super::{etc, layers};
 
-/// A place of the host that the tree shows or writes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostPlace {
-    /// Where it is. It need not be there; if it is a link, the place is where that leads.
-    pub path: PathBuf,
-    /// Whether something beneath it may change.
-    pub is_written: bool,
+/// Every place that the tree of `spec` only reads.
+pub fn read_places(spec: &SandboxSpec) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = match &spec.root {
+        RootFs::Host => {
+            let folders = layers::SYSTEM_FOLDERS.iter().map(|name| Path::new("/").join(name));
+            let names = etc::shown_names(Path::new("/etc")).into_iter();
+            let shown = names.map(|name| Path::new("/etc").join(name));
+            folders.chain(shown).chain(["/var/cache/fontconfig".into()]).collect()
+        }
+        RootFs::Directory(path) | RootFs::Tar(path) => vec![path.clone()],
+    };
+    let read = spec.mounts.iter().filter(|mount| mount.access != MountAccess::ReadWrite);
+    places.extend(read.map(|mount| mount.source.clone()));
+    places
 }
 
-/// Every place of the host that the tree of `spec` reaches, and nothing else: what a host may be
-/// told to hold the kernel process to.
-pub fn host_places(spec: &SandboxSpec) -> Vec<HostPlace> {
+/// Every place beneath which the tree of `spec`, or what is copied out of it, may change something.
+/// Some are made with the tree.
+pub fn written_places(spec: &SandboxSpec) -> Vec<PathBuf> {
     let mut places = Vec::new();
-    let mut add = |path: &Path, is_written| {
-        places.push(HostPlace { path: path.to_owned(), is_written });
-    };
-    match &spec.root {
-        RootFs::Host => {
-            for name in layers::SYSTEM_FOLDERS {
-                add(&Path::new("/").join(name), false);
-            }
-            for name in etc::shown_names(Path::new("/etc")) {
-                add(&Path::new("/etc").join(name), false);
-            }
-            add(Path::new("/var/cache/fontconfig"), false);
-        }
-        RootFs::Directory(path) => add(path, false),
-        RootFs::Tar(path) => add(path, false),
-    }
     if let RootWrites::Directory(path) = &spec.root_writes {
-        add(path, true);
+        places.push(path.clone());
     }
     for mount in &spec.mounts {
-        add(&mount.source, mount.access == MountAccess::ReadWrite);
-        if let Some(upper) = &mount.upper {
-            add(upper, true);
+        if mount.access == MountAccess::ReadWrite {
+            places.push(mount.source.clone());
         }
+        places.extend(mount.upper.clone());
     }
-    for output in &spec.outputs {
-        add(&output.folder, true);
-    }
+    places.extend(spec.outputs.iter().map(|output| output.folder.clone()));
     places
 }
 
@@ -57,11 +48,11 @@ mod tests {
     #[test]
     fn homes_and_keys_are_not_among_them() {
         let spec = SandboxSpec::new(["x"]);
-        let places = host_places(&spec);
-        assert!(places.iter().any(|place| place.path == Path::new("/usr")));
-        assert!(places.iter().all(|place| !place.is_written));
+        let places = read_places(&spec);
+        assert!(places.iter().any(|place| place == Path::new("/usr")));
+        assert!(written_places(&spec).is_empty());
         for hidden in ["/", "/etc", "/etc/ssl", "/etc/shadow", "/home", "/root", "/var"] {
-            assert!(places.iter().all(|place| place.path != Path::new(hidden)), "{hidden}");
+            assert!(places.iter().all(|place| place != Path::new(hidden)), "{hidden}");
         }
     }
 
@@ -70,9 +61,8 @@ mod tests {
         let mut spec = SandboxSpec::new(["x"]);
         spec.mounts.push("/tmp:/a:rw".parse().unwrap());
         spec.mounts.push("/usr/bin:/b".parse().unwrap());
-        let places = host_places(&spec);
-        let written: Vec<_> = places.iter().filter(|place| place.is_written).collect();
-        assert_eq!(written.len(), 1);
-        assert_eq!(written[0].path, Path::new("/tmp"));
+        assert_eq!(written_places(&spec), [Path::new("/tmp")]);
+        let read = read_places(&spec);
+        assert!(read.contains(&"/usr/bin".into()) && !read.contains(&"/tmp".into()));
     }
 }
