@@ -71,6 +71,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         pid,
         reader: BufReader::new(ours),
         writer,
+        has_ended: false,
         reaped: None,
         porter,
         audit,
@@ -165,6 +166,9 @@ struct Handle {
     pid: Pid,
     reader: BufReader<UnixStream>,
     writer: UnixStream,
+    /// The kernel process has said how the sandbox ended, and ends by itself. The host takes its time
+    /// to take it apart, in which its starter has other things to do.
+    has_ended: bool,
     reaped: Option<String>,
     porter: Option<Porter>,
     /// The audit log, where there is no porter that writes it.
@@ -207,7 +211,11 @@ impl Sandbox for Handle {
                 .map_err(|cause| WaitError::Host { step: "hear of the kernel process", cause })?;
             match news {
                 Some(News::Ended(ending, used, blocked)) => {
-                    self.obituary();
+                    self.has_ended = true;
+                    // Both keep account of processes, and it is complete when there is none left.
+                    if self.porter.is_some() || self.group.is_some() {
+                        self.obituary();
+                    }
                     self.connections = blocked;
                     if let Some(audit) = self.audit.take() {
                         porter::write_offline(audit, &self.connections);
@@ -258,8 +266,10 @@ impl Sandbox for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.reaped.is_none() {
-            // Every guest process ends with the kernel process.
-            let _ = kill_process(self.pid, Signal::KILL);
+            if !self.has_ended {
+                // Every guest process ends with the kernel process.
+                let _ = kill_process(self.pid, Signal::KILL);
+            }
             self.obituary();
         }
     }

@@ -26,7 +26,8 @@ pub trait Backend {
 
 /// A running sandbox. Dropping it ends it, with everything inside.
 pub trait Sandbox {
-    /// Waits for the end of the guest's first process, and with it of everything inside.
+    /// Waits for the end of the guest's first process, and with it of everything inside. The host may
+    /// still be taking its processes apart, which is waited for when the sandbox is dropped.
     fn wait(&mut self) -> Result<ExitReport, WaitError>;
 
     /// What went over the border of the sandbox, and what was kept from it, in the order in which
