@@ -61,6 +61,8 @@ pub struct Engine {
     pub(crate) free_numbers: RefCell<Vec<usize>>,
     /// Host processes forked ahead, waiting for a program.
     pub(crate) pool: RefCell<VecDeque<Rc<Space>>>,
+    /// How many programs were started.
+    pub(crate) n_programs: Cell<usize>,
     /// What the next `fork` needs, made ahead once there has been one.
     pub(crate) spare: RefCell<Option<spaces::Spare>>,
     pub(crate) wants_spare: Cell<bool>,

@@ -23,6 +23,7 @@ use kernel_files::host_stream::OutputBudget;
 use kernel_sockets::egress::Egress;
 use kernel_tasks::process::CpuTimes;
 use kernel_tasks::signals::send_to_process;
+use kernel_tasks::thread::CpuSet;
 use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
 use linux_abi::signals::{SigInfo, Signal};
@@ -440,7 +441,7 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
     kept_events::show_on(move |count| board.facts().events.store(count, Release));
     let zygote =
         Zygote::start(&bell, &table, doorbell.as_fd()).map_err(step("start the zygote"))?;
-    let n_cpus = std::thread::available_parallelism().map_or(1, Into::into);
+    let n_cpus = usize::try_from(CpuSet::all().count()).unwrap_or(1);
     let ring: OwnedFd =
         rustix::io::fcntl_dupfd_cloexec(&doorbell, 0).map_err(step("copy a descriptor"))?;
     let notify = Box::new(move || {
@@ -459,6 +460,7 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
         spaces: RefCell::default(),
         free_numbers: RefCell::default(),
         pool: RefCell::default(),
+        n_programs: Cell::default(),
         spare: RefCell::default(),
         wants_spare: Cell::default(),
         newborn: RefCell::default(),

@@ -109,7 +109,9 @@ impl Engine {
 
     /// Makes sure that host processes wait for programs.
     pub fn fill_pool(&self) -> SysResult<()> {
-        while self.pool.borrow().len() < POOL {
+        // Guests whose first program starts no other are many, and most of them are short.
+        let n_wanted = self.n_programs.get().clamp(1, POOL);
+        while self.pool.borrow().len() < n_wanted {
             let space = self.order()?;
             self.pool.borrow_mut().push_back(space);
         }
@@ -145,6 +147,7 @@ impl Engine {
 
     /// Starts a program in a fresh host process.
     pub fn start_program(&self, image: Image) -> SysResult<Rc<Space>> {
+        self.n_programs.set(self.n_programs.get().saturating_add(1));
         // Two statements: to order one may mean to bury another, which may be in the pool.
         let waiting = self.pool.borrow_mut().pop_front();
         let space = waiting.map_or_else(|| self.order(), Ok)?;
