@@ -5,7 +5,7 @@
 //! comes from here. The zygote asks the processor once, and every process has what it heard.
 
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::frame::HostContext;
 use crate::usermem::get;
@@ -16,46 +16,60 @@ static CODE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// A question, as the kernel left it: a breakpoint, and the second byte of `cpuid`.
 const QUESTION: [u8; 2] = [0xcc, 0xa2];
 
-/// What loaders ask, by leaf and number of parts.
-const ASKED: [(u32, u32); 13] = [
+/// What loaders ask every processor, by leaf and number of parts.
+const OF_ALL: &[(u32, u32)] = &[
     (0, 1),
     (1, 1),
-    (2, 1),
-    (4, 5),
     (7, 2),
-    (0xb, 2),
     (0xd, 10),
-    (0x14, 1),
-    (0x19, 1),
     (0x8000_0000, 1),
     (0x8000_0001, 1),
     (0x8000_0007, 1),
     (0x8000_0008, 1),
 ];
-const N_ANSWERS: usize = {
+/// What they ask AMD's of its caches, and others of theirs.
+const OF_AMD: &[(u32, u32)] = &[(0x8000_0005, 1), (0x8000_0006, 1)];
+const OF_OTHERS: &[(u32, u32)] = &[(2, 1), (4, 5), (0xb, 2), (0x14, 1), (0x19, 1)];
+const N_ANSWERS: usize = n_answers(OF_ALL) + n_answers(OF_OTHERS);
+const _: () = assert!(n_answers(OF_AMD) <= n_answers(OF_OTHERS));
+
+const fn n_answers(asked: &[(u32, u32)]) -> usize {
     let (mut sum, mut index) = (0, 0);
-    while index < ASKED.len() {
-        sum += ASKED[index].1 as usize;
+    while index < asked.len() {
+        sum += asked[index].1 as usize;
         index += 1;
     }
     sum
-};
+}
 
-/// The answers, in the order of [`ASKED`]: `eax` and `ebx`, `ecx` and `edx`.
+/// The answers, in the order of [`OF_ALL`] and what is asked of this maker's: `eax` and `ebx`, `ecx`
+/// and `edx`.
 static ANSWERS: [[AtomicU64; 2]; N_ANSWERS] =
     [const { [const { AtomicU64::new(0) }; 2] }; N_ANSWERS];
-/// How many there are.
-static KNOWN: AtomicU64 = AtomicU64::new(0);
+/// They are there.
+static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+/// The processor is AMD's.
+static IS_AMD: AtomicBool = AtomicBool::new(false);
+
+/// What is asked here. Each question to the processor takes time, and the first program waits for
+/// this list: it has nothing that nobody asks.
+fn asked() -> impl Iterator<Item = (u32, u32)> {
+    let of_maker = if IS_AMD.load(Relaxed) { OF_AMD } else { OF_OTHERS };
+    OF_ALL.iter().chain(of_maker).copied()
+}
 
 /// In the zygote: asks the processor what loaders will ask.
 pub fn learn() {
-    let questions = ASKED.iter().flat_map(|&(leaf, n)| (0..n).map(move |part| (leaf, part)));
+    /// `ebx` of the maker's name, `AuthenticAMD`.
+    const AUTH: u32 = u32::from_le_bytes(*b"Auth");
+    IS_AMD.store(__cpuid_count(0, 0).ebx == AUTH, Relaxed);
+    let questions = asked().flat_map(|(leaf, n)| (0..n).map(move |part| (leaf, part)));
     for ((leaf, part), answer) in questions.zip(&ANSWERS) {
         let said = __cpuid_count(leaf, part);
         answer[0].store(u64::from(said.ebx) << 32 | u64::from(said.eax), Relaxed);
         answer[1].store(u64::from(said.edx) << 32 | u64::from(said.ecx), Relaxed);
     }
-    KNOWN.store(N_ANSWERS as u64, Relaxed);
+    IS_KNOWN.store(true, Relaxed);
 }
 
 /// A program has such breakpoints.
@@ -84,11 +98,11 @@ pub fn answer(context: &mut HostContext) -> bool {
 }
 
 fn find(leaf: u32, part: u32) -> Option<CpuidResult> {
-    if KNOWN.load(Relaxed) == 0 {
+    if !IS_KNOWN.load(Relaxed) {
         return None;
     }
     let mut first = 0;
-    for (known, n) in ASKED {
+    for (known, n) in asked() {
         if known != leaf {
             first += n as usize;
             continue;
