@@ -31,10 +31,33 @@ shim_zero_fault:
     mov %rcx, %rax
     ret
 
+    // Eight bytes at a time where those are aligned, so that they lie in one page, and none is zero.
     .globl shim_copy_string, shim_copy_string_access, shim_copy_string_fault
+    .globl shim_copy_string_words
+    .p2align 5
 shim_copy_string:
     xor %ecx, %ecx
-1:  cmp %rdx, %rcx
+    movabs $0x0101010101010101, %r8
+    movabs $0x8080808080808080, %r9
+1:  lea (%rsi,%rcx), %r10
+    test $7, %r10b
+    jne 3f
+    lea 8(%rcx), %rax
+    cmp %rdx, %rax
+    ja 3f
+shim_copy_string_words:
+    mov (%r10), %r11
+    mov %r11, %rax
+    sub %r8, %rax
+    mov %r11, %r10
+    not %r10
+    and %r10, %rax
+    test %r9, %rax
+    jne 3f
+    mov %r11, (%rdi,%rcx)
+    add $8, %rcx
+    jmp 1b
+3:  cmp %rdx, %rcx
     jae 2f
 shim_copy_string_access:
     mov (%rsi,%rcx), %al
@@ -87,6 +110,7 @@ unsafe extern "C" {
     fn shim_zero_fault();
     fn shim_copy_string(to: u64, from: u64, max: usize) -> i64;
     fn shim_copy_string_access();
+    fn shim_copy_string_words();
     fn shim_copy_string_fault();
     fn shim_compare_exchange(address: u64, expected: u32, new: u32) -> i64;
     fn shim_compare_exchange_access();
@@ -102,6 +126,7 @@ pub fn fixup(rip: u64) -> Option<u64> {
         (shim_copy_access as *const (), shim_copy_fault as *const ()),
         (shim_zero_access as *const (), shim_zero_fault as *const ()),
         (shim_copy_string_access as *const (), shim_copy_string_fault as *const ()),
+        (shim_copy_string_words as *const (), shim_copy_string_fault as *const ()),
         (shim_compare_exchange_access as *const (), shim_compare_exchange_fault as *const ()),
         (shim_xrstor_access as *const (), shim_xrstor_fault as *const ()),
         (crate::entry::shim_exit_store as *const (), crate::entry::shim_exit_now as *const ()),
