@@ -122,14 +122,12 @@ pub fn is_closing(thread: &Tcb, fd: u32) -> bool {
 }
 
 /// Whether what was handed over for this descriptor still holds.
-#[inline(always)]
 fn is_here(thread: &Tcb, fd: u64) -> bool {
     let handed = thread.handed.get();
     handed != 0 && handed == (fd as u32).wrapping_add(1) && is_allowed(thread)
 }
 
 /// Whether what `fstat` says of this descriptor is here.
-#[inline(always)]
 fn is_told(thread: &Tcb, fd: u64) -> bool {
     let handed = thread.handed.get();
     if handed & TOLD_ONLY == 0 {
@@ -158,6 +156,11 @@ fn is_allowed(thread: &Tcb) -> bool {
 /// `read`, `pread64` or `lseek` of the file that was handed over.
 #[inline(always)]
 pub fn call(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
+    // Most of the time there is none.
+    if thread.handed.get() == 0 { None } else { call_on_handed(thread, number, r) }
+}
+
+fn call_on_handed(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     if !is_here(thread, r.rdi) {
         // `lseek` that leaves the file at its start, or asks where it is.
         let stays = number == nr::LSEEK && r.rsi == 0 && r.rdx as u32 <= 1;
@@ -210,6 +213,10 @@ fn seek(thread: &Tcb, offset: i64, whence: u64) -> Option<i64> {
 /// Other questions about the file that was opened last.
 #[inline(always)]
 pub fn ask(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
+    if thread.handed.get() == 0 { None } else { ask_of_told(thread, number, r) }
+}
+
+fn ask_of_told(thread: &Tcb, number: u64, r: &Registers) -> Option<i64> {
     const AT_EMPTY_PATH: u64 = 0x1000;
     const TCGETS: u64 = 0x5401;
     if !is_told(thread, r.rdi) {

@@ -72,12 +72,12 @@ pub struct Tcb {
     pub events_at: Cell<u64>,
     /// The descriptor of the file that the kernel handed over with its last reply, plus one.
     pub handed: Cell<u32>,
+    /// The count of changed descriptors when that file was told of, its lower half, if others may use it.
+    pub told_descriptors: Cell<u32>,
     /// The length of its content.
     pub handed_length: Cell<u64>,
     /// The count of changes at which the kernel told what `fstat` says of it.
     pub told_at: Cell<u64>,
-    /// The count of changed descriptors at that time, its lower half, if others may use the file.
-    pub told_descriptors: Cell<u32>,
     /// The flags of that file, with `O_CLOEXEC` if the descriptor has that.
     pub told_flags: Cell<u64>,
     /// Descriptors that may be closed later, a bit each.

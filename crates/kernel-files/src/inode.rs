@@ -394,6 +394,11 @@ pub trait Content {
         false
     }
 
+    /// Whether those who opened it have mapped it: whoever opens it will hardly read it.
+    fn was_mapped(&self) -> bool {
+        false
+    }
+
     /// Fills `buffer` from the start of the file, if the host has that much in its memory. Returns
     /// whether it has; if not, the host may be fetching it from now on.
     fn read_if_warm(&self, buffer: &mut [u8]) -> bool {

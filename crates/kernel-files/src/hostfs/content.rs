@@ -155,6 +155,10 @@ impl Content for HostInode {
         Ok(n_read)
     }
 
+    fn was_mapped(&self) -> bool {
+        self.map_ids.get() != 0
+    }
+
     fn is_cold(&self, offset: u64, length: usize) -> bool {
         if self.is_warm.get() && length < LARGE_READ {
             return false;

@@ -261,6 +261,10 @@ impl Content for OverlayInode {
         self.with_content(|content| Ok(content.is_cold(offset, length))).unwrap_or(false)
     }
 
+    fn was_mapped(&self) -> bool {
+        self.with_content(|content| Ok(content.was_mapped())).unwrap_or(false)
+    }
+
     fn read_if_warm(&self, buffer: &mut [u8]) -> bool {
         self.with_content(|content| Ok(content.read_if_warm(buffer))).unwrap_or(false)
     }

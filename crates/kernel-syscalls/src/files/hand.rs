@@ -71,7 +71,7 @@ fn tell_if_asked(thread: &Thread, file: &OpenFile, flags: OpenFlags, is_alone: b
     }
 }
 
-/// Hands over a file that does not change, if it is small. Returns whether it is.
+/// Hands over a file that does not change, if it is small and will be read. Returns whether it is.
 fn hand_content(
     thread: &Thread,
     file: &OpenFile,
@@ -81,7 +81,7 @@ fn hand_content(
     let machine = thread.machine();
     let size =
         content.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
-    if size > machine.most_handed() || content.is_cold(0, size) {
+    if size > machine.most_handed() || content.was_mapped() || content.is_cold(0, size) {
         return false;
     }
     let Ok(stat) = stat_of_open(thread, file) else { return false };
