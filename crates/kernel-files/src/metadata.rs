@@ -1,5 +1,6 @@
 //! What `stat` says of a file.
 
+use kernel_core::facts;
 use kernel_core::timers::real_time;
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
@@ -204,6 +205,14 @@ pub struct AttributeChange {
     pub modified: Option<Timespec>,
     /// A new change time, which only the kernel itself may choose.
     pub changed: Option<Timespec>,
+}
+
+/// Attributes of a file of this kind have changed. Those of a directory say who may go through it.
+pub(crate) fn attributes_changed(kind: FileKind) {
+    match kind {
+        FileKind::Directory => facts::changed(),
+        _ => facts::files_changed(),
+    }
 }
 
 /// What `statfs` says of a file system.

@@ -242,34 +242,35 @@ impl Walk<'_> {
             return 0;
         }
         let upper = directory_part(prefix.get(..prefix.len() - 1).unwrap_or_default());
-        for prefix in [prefix, upper] {
-            if prefix.len() < 2 {
-                continue;
-            }
-            let from = self.origin(start, prefix);
+        let find = |prefix: &[u8]| {
             let known = self.access.fs.known_directories();
-            if let Some((location, n_links)) = known.find(&from, prefix, self.access.credentials) {
-                self.at = location;
-                self.n_links = n_links;
-                self.is_known = prefix.len() > upper.len();
-                return prefix.len();
-            }
-        }
-        self.upper_length = upper.len();
-        0
+            known.find(self.origin(start, prefix), prefix, self.access.credentials)
+        };
+        let (is_known, length, found) = match find(prefix) {
+            Some(found) => (true, prefix.len(), Some(found)),
+            None => (false, upper.len(), find(upper)),
+        };
+        let Some((location, n_links)) = found else {
+            self.upper_length = upper.len();
+            return 0;
+        };
+        self.at = location;
+        self.n_links = n_links;
+        self.is_known = is_known;
+        length
     }
 
     /// Where a path begins.
-    fn origin(&self, start: &Location, path: &[u8]) -> Location {
-        if path.starts_with(b"/") { self.root.clone() } else { start.clone() }
+    fn origin<'a>(&'a self, start: &'a Location, path: &[u8]) -> &'a Location {
+        if path.starts_with(b"/") { &self.root } else { start }
     }
 
     /// Remembers that a part of the path leads here, if that cannot change unnoticed.
     fn remember(&self, start: &Location, prefix: &[u8]) {
         if !facts::is_from_outside() {
-            let from = self.origin(start, prefix);
+            let from = (self.origin(start, prefix), prefix);
             let known = self.access.fs.known_directories();
-            known.add((&from, prefix), (&self.at, self.n_links), self.access.credentials);
+            known.add(from, (&self.at, self.n_links), self.access.credentials);
         }
     }
 

@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use host_sys::{errno_of, rustix};
-use kernel_core::facts;
 use kernel_core::moment::Moment;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{Mode, OFlags};
@@ -19,7 +18,9 @@ use super::status::{id_of, stat_handle, stat_in, to_metadata};
 use crate::attachments::Attachments;
 use crate::inode::{Content, Directory, Inode, Xattrs};
 use crate::late_closes;
-use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership};
+use crate::metadata::{
+    AttributeChange, DeviceNumber, FileKind, Metadata, Ownership, attributes_changed,
+};
 use crate::open_file::allocate_map_ids;
 
 /// A directory is believed to be where it was, and whose it was, for this long. Whoever changes
@@ -429,10 +430,7 @@ impl Inode for HostInode {
         }
         let changed = self.change_attributes(change);
         self.seen.set(None);
-        match self.kind {
-            FileKind::Directory => facts::changed(),
-            _ => facts::files_changed(),
-        }
+        attributes_changed(self.kind);
         changed
     }
 

@@ -18,7 +18,9 @@ use crate::attachments::Attachments;
 use crate::inode::{
     Allocate, Content, Directory, Extent, Inode, NewInode, NewKind, WriteAt, XattrMode, Xattrs,
 };
-use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, Ownership, timestamp};
+use crate::metadata::{
+    AttributeChange, DeviceNumber, FileKind, Metadata, Ownership, attributes_changed, timestamp,
+};
 use crate::open_file::{MapRequest, MappedFile};
 use crate::xattr_map::XattrMap;
 
@@ -190,10 +192,7 @@ impl Inode for MemoryInode {
         set(&self.accessed, change.accessed);
         set(&self.modified, change.modified);
         set(&self.changed, change.changed);
-        match self.body {
-            Body::Directory(_) => facts::changed(),
-            _ => facts::files_changed(),
-        }
+        attributes_changed(self.kind());
         Ok(())
     }
 
