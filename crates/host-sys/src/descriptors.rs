@@ -1,8 +1,10 @@
 #![expect(unsafe_code, reason = "descriptors are closed by number, whoever holds them")]
-//! Descriptors of a process that was copied from another.
+//! Descriptors: those of a process that was copied from another, and more of them for one file.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
 
 /// Closes every descriptor from 3 on that is not named.
 ///
@@ -29,6 +31,13 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
     // broken one shows as `EBADF`, not as a broken memory.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Another open file of the same memory, pipe or terminal, with flags of its own. It is closed when a
+/// program is run.
+pub fn open_again(file: impl AsFd, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// How many descriptors this process may have.

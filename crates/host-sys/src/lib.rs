@@ -23,7 +23,7 @@ pub use cpu::{
     RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, signal_frame_size, ticks,
     ticks_per_microsecond,
 };
-pub use descriptors::{close_all_but, file_limit, raise_file_limit};
+pub use descriptors::{close_all_but, file_limit, open_again, raise_file_limit};
 pub use disk_sync::{SyncRequests, SyncWhat};
 pub use errno::errno_of;
 pub use features::{

@@ -7,15 +7,15 @@ pub mod budget;
 
 use std::any::Any;
 use std::cell::Cell;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use host_sys::{errno_of, rustix};
+use host_sys::{errno_of, open_again, rustix};
 use kernel_core::io::{Sink, Source};
 use linux_abi::files::OpenFlags;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, SealFlags, SeekFrom};
 
 use crate::anonymous::detached;
 use crate::attachments::Attachments;
@@ -222,9 +222,7 @@ impl Content for Memfd {
             }
             return Ok(MappedFile { host: Rc::clone(&self.host), id: self.map_ids });
         }
-        let path = format!("/proc/self/fd/{}", self.host.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let read_only = rustix::fs::open(path, flags, Mode::empty()).map_err(errno_of)?;
+        let read_only = open_again(&*self.host, OFlags::RDONLY).map_err(errno_of)?;
         Ok(MappedFile { host: Rc::new(read_only), id: self.map_ids + 1 })
     }
 

@@ -5,13 +5,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use host_sys::rustix::event::{PollFd, PollFlags, Timespec};
-use host_sys::rustix::fs::{Mode, OFlags};
-use host_sys::{errno_of, rustix};
+use host_sys::rustix::fs::OFlags;
+use host_sys::{errno_of, open_again, rustix};
 use kernel_core::host_events::{HostEvents, Watch};
 use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use linux_abi::terminals::{PacketStatus, WindowSize};
@@ -162,9 +162,7 @@ impl HostLine {
 
 /// The same terminal as an open file of our own, which does not block.
 fn reopen(host: &OwnedFd) -> Option<OwnedFd> {
-    let path = format!("/proc/self/fd/{}", host.as_raw_fd());
-    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).ok()
+    open_again(host, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY).ok()
 }
 
 impl Observer for HostLine {

@@ -7,11 +7,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use host_sys::errno_of;
-use host_sys::rustix::fs::{MemfdFlags, Mode, OFlags, fstat, ftruncate, memfd_create, open};
+use host_sys::rustix::fs::{MemfdFlags, OFlags, fstat, ftruncate, memfd_create};
+use host_sys::{errno_of, open_again};
 use kernel_core::credentials::{Credentials, cap};
 use kernel_files::MappedFile;
 use linux_abi::events::sysv::{
@@ -67,9 +67,7 @@ impl Segment {
     fn new(permission: Permission, size: u64, maker: Pid) -> SysResult<Self> {
         let host = memfd_create("SYSV", MemfdFlags::CLOEXEC).map_err(errno_of)?;
         ftruncate(&host, size.next_multiple_of(PAGE)).map_err(errno_of)?;
-        let path = format!("/proc/self/fd/{}", host.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let read_only = open(path, flags, Mode::empty()).map_err(errno_of)?;
+        let read_only = open_again(&host, OFlags::RDONLY).map_err(errno_of)?;
         let inode = fstat(&host).map_err(errno_of)?.st_ino;
         Ok(Self {
             inode,

@@ -6,14 +6,14 @@
 //! end when the last descriptor of the other side is gone.
 
 use std::cell::Cell;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use host_sys::{errno_of, rustix};
+use host_sys::{errno_of, open_again, rustix};
 use kernel_core::host_events::{self, HostEvents, Watch};
 use kernel_core::io::{Sink, Source};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 
 /// How much is moved at a time.
@@ -48,8 +48,7 @@ impl Side {
 
     /// Another open file of the same side, which waits as pipes do.
     fn open_again(&self, access: OFlags) -> SysResult<OwnedFd> {
-        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty()).map_err(errno_of)
+        open_again(&self.file, access).map_err(errno_of)
     }
 }
 

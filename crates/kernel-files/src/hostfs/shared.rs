@@ -21,7 +21,7 @@ thread_local! {
     static FOLDERS: RefCell<Vec<Weak<Shared>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Closes what is open only because it may be needed again, in all folders.
+/// Closes what is open only because it may be needed again, in all folders, and what is made ahead.
 pub(super) fn close_unused() {
     recent_files::close_all();
     spare_memfds::close_all();

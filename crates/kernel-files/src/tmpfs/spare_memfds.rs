@@ -4,11 +4,11 @@
 //! takes longer than all the rest; programs that map one file often map many.
 
 use std::cell::{Cell, RefCell};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use host_sys::{errno_of, rustix};
+use host_sys::{errno_of, open_again, rustix};
 use linux_abi::SysResult;
-use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::fs::{MemfdFlags, OFlags};
 
 /// How many are ready once one was needed.
 const MAX_SPARE: usize = 2;
@@ -38,9 +38,7 @@ impl EmptyMemfd {
 
     fn make() -> SysResult<Self> {
         let host = rustix::fs::memfd_create("belljar", MemfdFlags::CLOEXEC).map_err(errno_of)?;
-        let path = format!("/proc/self/fd/{}", host.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let read_only = rustix::fs::open(path, flags, Mode::empty()).map_err(errno_of)?;
+        let read_only = open_again(&host, OFlags::RDONLY).map_err(errno_of)?;
         Ok(Self { host, read_only })
     }
 }
