@@ -180,7 +180,7 @@ def network(port, published):
 if __name__ == "__main__":
     if sys.argv[1] == "network":
         network(int(sys.argv[2]), int(sys.argv[3]))
-    elif sys.argv[1] == "terminal":
+    elif sys.argv[1] in ("terminal", "one-cpu"):
         streams()
         print("x" * 100_000, flush=True)
     else:

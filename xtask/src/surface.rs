@@ -1,7 +1,7 @@
 //! `cargo xtask surface`: which host calls a sandbox really makes, and whether a rule of a filter is
 //! one that nothing needs.
 //!
-//! Three sandboxes do everything that `tests/surface/inside.py` knows, under `strace`. Every rule of
+//! Four sandboxes do everything that `tests/surface/inside.py` knows, under `strace`. Every rule of
 //! both filters must be used by one of them.
 
 use std::collections::BTreeSet;
@@ -61,6 +61,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     place.files()?;
     place.terminal()?;
+    place.one_cpu()?;
     place.network()?;
     let seen = read_traces(&place.folder.path().join("traces"))?;
     let kernel = backend_kernel::kernel_filter::RULES;
@@ -129,6 +130,14 @@ impl Place {
         reader.args(["-c", read]).args(words.iter().map(|word| &**word));
         reader.stdin(Stdio::null()).stdout(Stdio::null());
         succeeded(&mut reader.spawn()?)
+    }
+
+    /// On one CPU, where guests and kernel take turns.
+    fn one_cpu(&self) -> Result<()> {
+        let command = self.command("one-cpu", &[]);
+        let mut pinned = Command::new("taskset");
+        pinned.args(["-c", "0"]).arg(command.get_program()).args(command.get_args());
+        succeeded(&mut pinned.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?)
     }
 
     /// Out to a server of ours, and in by a published port.

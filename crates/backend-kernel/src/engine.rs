@@ -1,12 +1,14 @@
 //! The mechanism of a sandbox: host processes, their channels, and the calls under way.
 //!
 //! An [`Engine`] owns a [`Space`] per host process. [`serve`] takes a request, has it answered by
-//! the system call's handler, and replies; [`wait`] decides when to look and when to sleep;
-//! [`spaces`] makes and retires host processes. A guest thread's side of it is a
+//! the system call's handler, and replies; [`look`] finds requests; [`wait`] decides when to look and
+//! when to sleep; [`spaces`] makes and retires host processes. A guest thread's side of it is a
 //! [`GuestMachine`](crate::machine::GuestMachine).
 
 pub mod advice;
 pub mod answers;
+mod giving_way;
+mod look;
 pub mod serve;
 pub mod space;
 pub mod spaces;

@@ -53,6 +53,7 @@ pub const RULES: &[Rule] = &[
         "process_vm_readv",
         "arguments that lie in a guest's memory; the host checks that it is a process of ours",
     ),
+    Rule::always(24, "sched_yield", "on one CPU, let guests have it"),
     Rule::always(0, "read", "streams, mounted files, signals of the host"),
     Rule::always(281, "epoll_pwait", "sleep until something happens"),
     Rule::always(61, "wait4", "collect guest processes that have ended"),

@@ -294,7 +294,13 @@ pub struct Bell {
     pub spin_after_wake: AtomicU32,
     /// A call site is rewritten at its so many-th trap; 0 means never.
     pub rewrite_after: AtomicU32,
-    unused: [u32; 11],
+    /// Not zero if a guest that has asked shall give way to the kernel before it sleeps: on its CPU
+    /// that is half of what two wake-ups cost. The value is how long that takes, in 64 ticks, if
+    /// somebody else takes a turn.
+    pub give_way: AtomicU32,
+    /// Not zero if it took that long.
+    pub crowded: AtomicU32,
+    unused: [u32; 9],
     /// Bit n: one of the 64 channels from 64 n on has a request.
     pub groups: AtomicU64,
     unused_line: [u64; 7],

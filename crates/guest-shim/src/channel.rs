@@ -119,12 +119,26 @@ fn spin_while(slot: &Slot, from: u32, limit: u64) -> u32 {
     }
 }
 
+/// Lets the kernel have this CPU. Returns the state of the request then.
+#[cold]
+fn give_way(slot: &Slot, too_long: u64) -> u32 {
+    let before = host::ticks();
+    host::call3(nr::SCHED_YIELD, 0, 0, 0);
+    if host::ticks() - before > too_long {
+        bell().crowded.store(1, Relaxed);
+    }
+    slot.state.load(Acquire)
+}
+
 fn wait_for_reply(slot: &Slot, woken: bool) {
     let bell = bell();
     let limit = (if woken { &bell.spin_after_wake } else { &bell.spin }).load(Relaxed);
     // On the CPU where the kernel last ran it cannot answer before this thread gets off it.
     let mut now = if limit == 0 || bell.kernel_cpu.load(Relaxed) == host::this_cpu() {
-        slot.state.load(Acquire)
+        match (slot.state.load(Acquire), bell.give_way.load(Relaxed)) {
+            (state::POSTED, too_long @ 1..) => give_way(slot, u64::from(too_long) << 6),
+            (now, _) => now,
+        }
     } else {
         spin_while(slot, state::POSTED, u64::from(limit) << 6)
     };

@@ -16,15 +16,13 @@ use kernel_core::host_events::Watch;
 use kernel_core::kept_events;
 use kernel_core::timers::{self, Instant};
 use kernel_core::wait::WaitQueue;
-use kernel_files::tmpfs::spare_memfds;
-use kernel_files::{ahead, late_closes};
+use kernel_files::late_closes;
 use linux_abi::SysResult;
 use rustix::event::epoll;
 
+use super::giving_way::GivingWay;
 use super::{Engine, Place};
 
-/// How many slots are polled directly.
-const MAX_HOT: usize = 4;
 /// How often the kernel looks at how long it had to wait for a CPU.
 const SAMPLE_NANOS: u64 = 2_000_000;
 /// CPUs count as contended this long after the kernel had to wait for one: twice as long each time
@@ -46,8 +44,6 @@ const BIRTH_NANOS: u64 = 100_000;
 const ASK_NANOS: u64 = 2_000_000;
 /// While nobody asks, host processes that begin or are about to end are looked after this often.
 const LOOK_AFTER_NANOS: u64 = 20_000;
-/// Timers and the host get their turn after this time, however much there is to do.
-const LONG_TURN_NANOS: u64 = 200_000;
 const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long to poll and to spin, in ticks of the time stamp counter.
@@ -66,6 +62,7 @@ pub struct Policy {
     usual: Spins,
     contended: Spins,
     now: Cell<Spins>,
+    giving_way: GivingWay,
     ticks_per_micro: u64,
     ask_the_host_every: u64,
     /// How long the kernel polls, learned from its last sleep.
@@ -114,6 +111,7 @@ impl Policy {
             usual,
             contended,
             now: Cell::new(usual),
+            giving_way: GivingWay::new(n_cpus, per_micro),
             ticks_per_micro: per_micro,
             ask_the_host_every: ASK_NANOS / 1000 * per_micro,
             patience: Cell::new(usual.kernel),
@@ -135,6 +133,16 @@ impl Policy {
 }
 
 impl Policy {
+    /// The time in so many microseconds, in ticks.
+    pub(super) fn in_micros(&self, micros: u64) -> u64 {
+        ticks() + micros * self.ticks_per_micro
+    }
+
+    /// Whether the kernel looks at slots by itself.
+    pub(super) fn polls(&self) -> bool {
+        self.now.get().kernel != 0 || self.giving_way.is_on()
+    }
+
     /// A sleep took this long. After a short one it would have been better to wait awake; after a
     /// long one it would not.
     fn learn(&self, asleep: u64) {
@@ -151,6 +159,7 @@ impl Engine {
         let unit = |ticks: u64| u32::try_from(ticks / 64).unwrap_or(u32::MAX);
         bell.spin.store(unit(spins.guest), Relaxed);
         bell.spin_after_wake.store(unit(spins.after_wake), Relaxed);
+        bell.give_way.store(unit(self.policy.giving_way.too_long()), Relaxed);
     }
 
     /// Has a sleeping kernel get up for requests and timers.
@@ -167,27 +176,25 @@ impl Engine {
         self.publish(self.policy.usual);
         let mut last_work = ticks();
         let mut last_asked = last_work;
+        // Whether guests have had this CPU since there was something to do, and since when it is the kernel's.
+        let (mut has_given_way, mut on_cpu_since) = (false, last_work);
         loop {
-            let mut worked = false;
-            let until = ticks() + LONG_TURN_NANOS / 1000 * self.policy.ticks_per_micro;
-            for _ in 0..16 {
-                let has_worked = self.look();
-                worked |= has_worked;
-                if !has_worked {
-                    ahead::read();
-                    late_closes::close_one();
-                    spare_memfds::make_one();
-                } else if ticks() > until {
-                    break;
-                }
-                std::hint::spin_loop();
-            }
+            let gives_way = self.policy.giving_way.is_on();
+            let worked = self.look_around(gives_way, has_given_way);
             if is_over() {
                 return;
             }
             let now = ticks();
             if worked {
                 last_work = now;
+                has_given_way = false;
+            } else if gives_way && !has_given_way && !self.is_quiet() {
+                // First of all, since nobody else can run.
+                has_given_way = true;
+                self.policy.giving_way.note_turn(on_cpu_since, now);
+                std::thread::yield_now();
+                on_cpu_since = ticks();
+                continue;
             } else {
                 self.make_spare();
                 self.look_after_processes(now);
@@ -207,6 +214,7 @@ impl Engine {
                 let has_news = self.sleep();
                 self.hear(has_news, &mut after_sleep);
                 last_work = ticks();
+                on_cpu_since = last_work;
                 if may_be_asked {
                     self.policy.learn(last_work - now);
                 }
@@ -218,11 +226,24 @@ impl Engine {
                 self.hear(has_news, &mut after_sleep);
             }
             self.note_contention(now);
+            self.note_crowd(now);
             let cpu = current_cpu() + 1;
             let bell = self.bell.get();
             if bell.kernel_cpu.load(Relaxed) != cpu {
                 bell.kernel_cpu.store(cpu, Relaxed);
             }
+        }
+    }
+
+    /// Has guests and kernel give way to each other on one CPU, unless others want it.
+    fn note_crowd(&self, now: u64) {
+        let bell = self.bell.get();
+        let was_long = bell.crowded.load(Relaxed) != 0;
+        if was_long {
+            bell.crowded.store(0, Relaxed);
+        }
+        if self.policy.giving_way.has_changed(now, was_long) {
+            self.publish(self.policy.now.get());
         }
     }
 
@@ -238,7 +259,7 @@ impl Engine {
     /// A host process or thread is about to begin, and will ask something soon.
     pub fn expect_a_birth(&self) {
         let policy = &self.policy;
-        policy.expects_until.set(ticks() + BIRTH_NANOS / 1000 * policy.ticks_per_micro);
+        policy.expects_until.set(policy.in_micros(BIRTH_NANOS / 1000));
     }
 
     /// Collects a host process that has ended, if one is about to, and greets a new one. The host tells
@@ -295,80 +316,6 @@ impl Engine {
                 }
             }
         }
-    }
-
-    /// Looks once at everything that may have work. Returns whether there was any.
-    fn look(&self) -> bool {
-        let mut worked = false;
-        let mut index = 0;
-        loop {
-            // Serving may change the list.
-            let place = self.hot.borrow().get(index).cloned();
-            let Some(place) = place else { break };
-            worked |= self.serve(&place);
-            index += 1;
-        }
-        worked |= self.answer_the_bell();
-        worked |= self.run_ready();
-        worked
-    }
-
-    /// Serves everyone who rang.
-    fn answer_the_bell(&self) -> bool {
-        let bell = self.bell.get();
-        if bell.groups.load(Relaxed) == 0 {
-            return false;
-        }
-        let mut groups = bell.groups.swap(0, SeqCst);
-        let mut worked = false;
-        while let Some(group) = take_lowest(&mut groups) {
-            let Some(word) = bell.spaces.get(group) else { continue };
-            let mut numbers = word.swap(0, SeqCst);
-            while let Some(number) = take_lowest(&mut numbers) {
-                worked |= self.serve_space(group * 64 + number);
-            }
-        }
-        worked
-    }
-
-    fn serve_space(&self, number: usize) -> bool {
-        let Some(space) = self.space(number) else { return false };
-        let header = space.channel.header();
-        let mut groups = header.groups.swap(0, SeqCst);
-        let mut worked = false;
-        while let Some(group) = take_lowest(&mut groups) {
-            let Some(word) = header.slots.get(group) else { continue };
-            let mut slots = word.swap(0, SeqCst);
-            while let Some(slot) = take_lowest(&mut slots) {
-                let place = Place { space: Rc::clone(&space), index: group * 64 + slot };
-                worked |= self.serve(&place);
-                self.heat(place);
-            }
-        }
-        worked
-    }
-
-    /// Polls this slot directly from now on.
-    fn heat(&self, place: Place) {
-        if self.policy.now.get().kernel == 0 || place.space.is_retired.get() {
-            return;
-        }
-        let mut hot = self.hot.borrow_mut();
-        if hot.iter().any(|other| other.is(&place)) {
-            return;
-        }
-        let oldest = (hot.len() >= MAX_HOT).then(|| hot.remove(0));
-        place.space.channel.slot(place.index).polled.store(1, SeqCst);
-        hot.push(place);
-        drop(hot);
-        if let Some(oldest) = oldest {
-            self.cool(&oldest);
-        }
-    }
-
-    fn cool(&self, place: &Place) {
-        place.space.channel.slot(place.index).polled.store(0, SeqCst);
-        self.serve(place); // it may have asked without ringing
     }
 
     /// Sleeps until something happens. Returns whether the host has news, other than that it is
@@ -475,14 +422,4 @@ impl Engine {
         policy.sampled_at.set(now);
         policy.sampled_delay.set(delay);
     }
-}
-
-/// Takes the lowest bit out of a word.
-fn take_lowest(word: &mut u64) -> Option<usize> {
-    if *word == 0 {
-        return None;
-    }
-    let bit = word.trailing_zeros() as usize;
-    *word &= *word - 1;
-    Some(bit)
 }
