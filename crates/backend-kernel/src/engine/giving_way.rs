@@ -1,4 +1,4 @@
-//! Taking turns on one CPU.
+//! Taking turns on one CPU: the only one, or one of several that others want.
 //!
 //! There, spinning keeps the other side from answering, and a wake-up each way is most of what a
 //! request costs. So guest and kernel stay ready to run and give way to each other (`sched_yield`),
@@ -17,7 +17,9 @@ const BACK_OFF_MICROS: (u64, u64) = (4_000, 256_000);
 #[derive(Debug)]
 pub struct GivingWay {
     /// Whether all share one CPU.
-    is_useful: bool,
+    has_one_cpu: bool,
+    /// Whether they may, because others want the CPUs.
+    is_contended: Cell<bool>,
     ticks_per_micro: u64,
     /// Not before then; 0 while it works.
     not_before: Cell<u64>,
@@ -33,7 +35,8 @@ impl GivingWay {
     /// For this many CPUs.
     pub fn new(n_cpus: usize, ticks_per_micro: u64) -> Self {
         Self {
-            is_useful: n_cpus <= 1,
+            has_one_cpu: n_cpus <= 1,
+            is_contended: Cell::new(false),
             ticks_per_micro,
             not_before: Cell::new(0),
             since: Cell::new(0),
@@ -44,7 +47,21 @@ impl GivingWay {
 
     /// Whether guests and kernel give way now.
     pub fn is_on(&self) -> bool {
-        self.is_useful && self.not_before.get() == 0
+        self.is_useful() && self.not_before.get() == 0
+    }
+
+    fn is_useful(&self) -> bool {
+        self.has_one_cpu || self.is_contended.get()
+    }
+
+    /// Whether others want the CPUs.
+    pub fn set_contended(&self, is_contended: bool) {
+        self.is_contended.set(is_contended);
+    }
+
+    /// The kernel gave way from one time to another. Where it has a CPU of its own, others had it, if that was long.
+    pub fn was_long(&self, from: u64, to: u64) -> bool {
+        !self.has_one_cpu && to.saturating_sub(from) > TOO_LONG_MICROS * self.ticks_per_micro
     }
 
     /// What guests take for too long, in ticks; 0 if they shall not give way.
@@ -59,7 +76,7 @@ impl GivingWay {
 
     /// Whether a change is due: `was_long` if a guest says so that it took long.
     pub fn has_changed(&self, now: u64, was_long: bool) -> bool {
-        if !self.is_useful {
+        if !self.is_useful() {
             return false;
         }
         let not_before = self.not_before.get();
@@ -100,6 +117,19 @@ mod tests {
         assert!(!giving_way.has_changed(1, true), "nobody gives way");
         let giving_way = GivingWay::new(1, MICRO);
         assert_eq!((giving_way.is_on(), giving_way.too_long()), (true, TOO_LONG_MICROS * MICRO));
+    }
+
+    #[test]
+    fn it_is_for_cpus_that_others_want() {
+        let giving_way = GivingWay::new(2, MICRO);
+        giving_way.set_contended(true);
+        assert!(giving_way.is_on());
+        let long = TOO_LONG_MICROS * MICRO + 1;
+        assert!(giving_way.was_long(0, long) && !giving_way.was_long(1, long));
+        assert!(giving_way.has_changed(long, true) && !giving_way.is_on());
+        giving_way.set_contended(false);
+        assert!(!giving_way.has_changed(long + FIRST, false), "nobody gives way");
+        assert!(!GivingWay::new(1, MICRO).was_long(0, long), "guests computed");
     }
 
     #[test]

@@ -194,6 +194,9 @@ impl Engine {
                 self.policy.giving_way.note_turn(on_cpu_since, now);
                 std::thread::yield_now();
                 on_cpu_since = ticks();
+                if self.policy.giving_way.was_long(now, on_cpu_since) {
+                    self.bell.get().crowded.store(1, Relaxed);
+                }
                 continue;
             } else {
                 self.make_spare();
@@ -411,12 +414,14 @@ impl Engine {
             let until = now + back_off / 1000 * policy.ticks_per_micro;
             if policy.contended_until.replace(until) == 0 {
                 policy.back_off.set(BACK_OFF_NANOS.1.min(2 * back_off));
+                policy.giving_way.set_contended(true);
                 self.publish(policy.contended);
             }
         } else if policy.contended_until.get() == 0 {
             policy.back_off.set(BACK_OFF_NANOS.0);
         } else if now > policy.contended_until.get() {
             policy.contended_until.set(0);
+            policy.giving_way.set_contended(false);
             self.publish(policy.usual);
         }
         policy.sampled_at.set(now);
