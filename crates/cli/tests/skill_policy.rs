@@ -91,6 +91,28 @@ fn a_learned_policy_fits_the_same_run_and_no_other() {
 }
 
 #[test]
+fn what_is_learned_again_is_added() {
+    let place = Place::with_script("#!/bin/sh\ncat $1.txt\n");
+    for name in ["a", "b", "c"] {
+        place.file(&format!("work/{name}.txt"), name);
+    }
+    for name in ["a", "b"] {
+        assert_eq!(place.run(&["--learn", "../p.yaml", "--", name]).out, name);
+    }
+    for (name, code) in [("a", 0), ("b", 0), ("c", 1)] {
+        let held = place.run(&["--policy", "../p.yaml", "--", name]);
+        assert_eq!(held.code, Some(code), "{held:?}");
+    }
+    // What somebody has written is not written over.
+    let mine = "files: {read: [/usr]}\n";
+    place.file("mine.yaml", mine);
+    let done = place.run(&["--learn", "../mine.yaml", "--", "a"]);
+    done.is_failure(125, "something else in it", "another place");
+    assert_eq!(done.out, "");
+    assert_eq!(fs::read_to_string(place.path("mine.yaml")).unwrap(), mine);
+}
+
+#[test]
 fn there_is_no_way_around_a_policy() {
     let place = Place::with_script(
         "#!/bin/bash\nmv secret.txt made/a; ln secret.txt made/b; ln -s ../secret.txt made/c\n\

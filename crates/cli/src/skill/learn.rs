@@ -1,44 +1,82 @@
 //! `skill run --learn FILE`: the smallest policy that would have sufficed.
+//!
+//! Programs do not do the same each time: a cache is read in one run and not in the next. So a file
+//! that was learned before is added to.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use sandbox_spec::Activity;
 use skills::RunPlan;
-use skills::policy::learn;
+use skills::policy::{self, Policy, learn, widen};
 
 use crate::failure::Failure;
 use crate::report;
 
-/// Fails now if the policy could not be written after the run. What is there stays as it is.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    report::check_writable(path).map_err(|error| failed(path, &error))
+/// The line by which a learned policy is known again.
+const MARK: &str = "# Learned by belljar: runs with --learn add to it. Names stand for themselves and for what is \
+     beneath them; a * is any part of one name.";
+
+/// A file that a policy is learned in.
+pub struct Lessons {
+    path: PathBuf,
+    /// What earlier runs needed.
+    before: Option<Policy>,
+}
+
+impl Lessons {
+    /// Fails now if the policy could not be written after the run, or if something else is there.
+    /// What is there stays as it is.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        report::check_writable(path).map_err(|error| failed(path, &error))?;
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| failed(path, &error))?,
+        };
+        let path = path.to_path_buf();
+        if text.trim().is_empty() {
+            return Ok(Self { path, before: None });
+        }
+        let read = policy::read(&path.display().to_string(), &text);
+        if !text.lines().any(|line| line == MARK) || !read.is_valid() {
+            let words =
+                format!("{} has something else in it than a learned policy", path.display());
+            return Err(Failure::new(words)
+                .hint("choose another place for --learn, or remove that file")
+                .code(Failure::CANNOT_START));
+        }
+        Ok(Self { path, before: Some(read.policy) })
+    }
+
+    /// Writes the policy. What could not be recorded is said, for the policy then lacks it.
+    pub fn write(self, activity: &Activity, plan: &RunPlan) -> Result<(), Failure> {
+        let needed = learn(activity, &activity.connections, &plan.policy);
+        let policy = match self.before {
+            None => needed,
+            Some(before) => widen(before, needed),
+        };
+        let text = format!(
+            "# What {} needed, at last in a run of {}.\n{MARK}\n{}",
+            one_line(&plan.skill),
+            one_line(&plan.script),
+            policy.to_yaml()
+        );
+        std::fs::write(&self.path, text).map_err(|error| failed(&self.path, &error))?;
+        if activity.more_files + activity.more_programs > 0 {
+            eprintln!(
+                "warning: the run used more files or programs than are recorded; the policy in {} \
+                 lacks some",
+                self.path.display()
+            );
+        }
+        Ok(())
+    }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot write the policy to {}: {error}", path.display()))
         .hint("choose another place for --learn")
         .code(Failure::CANNOT_START)
-}
-
-/// Writes the policy. What could not be recorded is said, for the policy then lacks it.
-pub fn write(path: &Path, activity: &Activity, plan: &RunPlan) -> Result<(), Failure> {
-    let policy = learn(activity, &activity.connections, &plan.policy);
-    let text = format!(
-        "# What {} needed, learned from a run of {}.\n# Names stand for themselves and for what \
-         is beneath them; a * is any part of one name.\n{}",
-        one_line(&plan.skill),
-        one_line(&plan.script),
-        policy.to_yaml()
-    );
-    std::fs::write(path, text).map_err(|error| failed(path, &error))?;
-    if activity.more_files + activity.more_programs > 0 {
-        eprintln!(
-            "warning: the run used more files or programs than are recorded; the policy in {} \
-             lacks some",
-            path.display()
-        );
-    }
-    Ok(())
 }
 
 fn one_line(text: &str) -> String {

@@ -12,10 +12,11 @@ use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, prin
 use super::aside::{Aside, Newer, Origin};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
+use super::learn::Lessons;
 use super::listing::{counted, in_words};
 use super::permissions::{self, PermissionOptions};
 use super::scratch::Scratch;
-use super::{deps, learn, problem, runner};
+use super::{deps, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{exit_code, run_to_end, tell_end, write_report};
@@ -47,7 +48,7 @@ pub struct Options {
     /// Write what the script changed back to the current folder, without asking
     #[arg(long, conflicts_with = "work")]
     apply: bool,
-    /// Write the smallest policy that would have sufficed, for --policy
+    /// Write the smallest policy that would have sufficed, for --policy; one that is there is added to
     #[arg(long, value_name = "FILE")]
     learn: Option<PathBuf>,
     #[command(flatten)]
@@ -69,9 +70,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(Some(target)) = &options.common.report {
         target.check()?;
     }
-    if let Some(path) = &options.learn {
-        learn::check(path)?;
-    }
+    let lessons = options.learn.as_deref().map(Lessons::open).transpose()?;
     let backend = backends::choose(&options.common.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
@@ -104,8 +103,8 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
         report.write(target.as_ref())?;
     }
-    if let (Some(path), Some(activity)) = (&options.learn, &report.activity) {
-        learn::write(path, activity, &plan)?;
+    if let (Some(lessons), Some(activity)) = (lessons, &report.activity) {
+        lessons.write(activity, &plan)?;
     }
     Ok(exit_code(&report).into())
 }

@@ -12,7 +12,7 @@ use sandbox_spec::{Activity, Recording, SandboxSpec, Trace};
 use skills::cases::{
     Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
 };
-use skills::policy::{self, Policy, learn};
+use skills::policy::{self, Policy, learn, widen};
 use skills::{GUEST_PATH, PlannedMount, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE};
 
 use super::registry::interpreter_version;
@@ -143,8 +143,8 @@ impl SandboxRunner<'_> {
 pub struct LearningRunner<'r> {
     /// What runs the cases.
     pub inside: &'r SandboxRunner<'r>,
-    /// What the last case needs.
-    pub learned: RefCell<Policy>,
+    /// What the last case needed in all of its runs.
+    pub learned: RefCell<Option<Policy>>,
 }
 
 impl Runner for LearningRunner<'_> {
@@ -161,7 +161,11 @@ impl Runner for LearningRunner<'_> {
             let text = skills::Report::new(read.findings).to_text();
             return Err(RunnerError::Sandbox(text.into()));
         }
-        self.learned.replace(read.policy);
+        let mut learned = self.learned.borrow_mut();
+        *learned = Some(match learned.take() {
+            None => read.policy,
+            Some(before) => widen(before, read.policy),
+        });
         Ok(outcome)
     }
 }
@@ -175,7 +179,7 @@ impl Runner for HoldingRunner<'_> {
     }
 
     fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
-        let policy = self.0.learned.take();
+        let policy = self.0.learned.take().unwrap_or_default();
         let mut request = request.clone();
         request.plan.files = policy.files;
         request.plan.programs = policy.programs;

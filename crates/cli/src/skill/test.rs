@@ -27,9 +27,16 @@ pub struct Options {
     /// Run every case without a sandbox as well; only for skills that you trust
     #[arg(long, conflicts_with = "learned")]
     native: bool,
-    /// Run every case twice, the second time under the policy that was learned from the first
-    #[arg(long)]
-    learned: bool,
+    /// Run every case so many times (once), and then under the policy that was learned from those
+    #[arg(
+        long,
+        value_name = "RUNS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u8).range(1..)
+    )]
+    learned: Option<u8>,
     /// Only cases whose names contain this
     #[arg(long, value_name = "TEXT")]
     case: Option<String>,
@@ -64,20 +71,24 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let native = StoppableNativeRunner { native: NativeRunner::default(), signals: &signals };
     let learning = LearningRunner { inside: &inside, learned: RefCell::default() };
     let holding = HoldingRunner(&learning);
-    let runners: &[&dyn Runner] = match (options.native, options.learned) {
-        (true, _) => &[&inside, &native],
-        (false, true) => &[&learning, &holding],
-        (false, false) => &[&inside],
+    let runners: Vec<&dyn Runner> = match (options.native, options.learned) {
+        (true, _) => vec![&inside, &native],
+        (false, None) => vec![&inside],
+        (false, Some(runs)) => {
+            let learning: &dyn Runner = &learning;
+            std::iter::repeat_n(learning, runs.into()).chain([&holding as &dyn Runner]).collect()
+        }
     };
     let mut results: Vec<CaseResult> = Vec::new();
     for case in &cases {
-        for runner in runners {
+        learning.learned.take();
+        for runner in &runners {
             signals.check()?;
             let result = run_case_with(&skill, case, *runner, &run_options);
             let is_passed = result.is_passed();
             results.push(result);
             // What failed has taught nothing that it could be held to.
-            if options.learned && !is_passed {
+            if options.learned.is_some() && !is_passed {
                 break;
             }
         }

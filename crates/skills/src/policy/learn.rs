@@ -12,7 +12,7 @@ use sandbox_spec::{
 };
 
 use super::merge::default_limits;
-use super::{Files, Network, Policy, ResourceLimits};
+use super::{Env, Files, Network, Policy, ResourceLimits};
 use crate::plan::{HOME_FOLDER, SKILL_FOLDER};
 
 /// Where nothing is stored, and no rule holds.
@@ -44,6 +44,50 @@ pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Pol
         programs: Some(programs(activity)),
         files: Some(Files { read, write }),
     }
+}
+
+/// The smallest policy that allows what either allows: what one run needs, another may not.
+pub fn widen(learned: Policy, by: Policy) -> Policy {
+    let (files, more) = (learned.files.unwrap_or_default(), by.files.unwrap_or_default());
+    let write: BTreeSet<_> = files.write.into_iter().chain(more.write).collect();
+    let write = without_covered(gathered(write, MANY, |path| Some(folder_of(path))));
+    let read = files.read.into_iter().chain(more.read);
+    let read = read.filter(|path| !write.iter().any(|allowed| is_beneath(allowed, path)));
+    let mut mounts = learned.mounts;
+    mounts.retain(|mount| by.mounts.iter().all(|other| other.target != mount.target));
+    mounts.extend(by.mounts);
+    let (hosts, more_hosts) = (learned.network.unwrap_or_default(), by.network.unwrap_or_default());
+    let env = (learned.env, by.env);
+    let programs = learned.programs.unwrap_or_default().into_iter();
+    Policy {
+        network: Some(Network {
+            allow: hosts.allow.into_iter().chain(more_hosts.allow).collect(),
+            deny: hosts.deny.into_iter().chain(more_hosts.deny).collect(),
+        }),
+        mounts,
+        env: Env {
+            set: env.0.set.into_iter().chain(env.1.set).collect(),
+            pass: env.0.pass.into_iter().chain(env.1.pass).collect(),
+        },
+        limits: wider(&learned.limits, &by.limits),
+        programs: Some(programs.chain(by.programs.unwrap_or_default()).collect()),
+        files: Some(Files { read: few(read.collect()), write }),
+    }
+}
+
+/// The higher of two limits each.
+fn wider(one: &ResourceLimits, other: &ResourceLimits) -> ResourceLimits {
+    fn higher<T: Ord + Copy>(one: Option<T>, other: Option<T>, usual: Option<T>) -> Option<T> {
+        Some(one.or(usual)?.max(other.or(usual)?))
+    }
+    let usual = default_limits();
+    unusual(&ResourceLimits {
+        memory_bytes: higher(one.memory_bytes, other.memory_bytes, usual.memory_bytes),
+        timeout: higher(one.timeout, other.timeout, usual.timeout),
+        processes: higher(one.processes, other.processes, usual.processes),
+        output_bytes: higher(one.output_bytes, other.output_bytes, usual.output_bytes),
+        disk_bytes: higher(one.disk_bytes, other.disk_bytes, usual.disk_bytes),
+    })
 }
 
 /// Limits that are not the usual ones.
@@ -110,7 +154,12 @@ fn read(activity: &Activity, write: &BTreeSet<String>) -> BTreeSet<String> {
             None => as_text(path).to_owned(),
         });
     }
-    let paths = gathered(paths, MANY_SYSTEM, system_folder);
+    few(paths)
+}
+
+/// Folders instead of the many files in them.
+fn few(read: BTreeSet<String>) -> BTreeSet<String> {
+    let paths = gathered(read, MANY_SYSTEM, system_folder);
     without_covered(gathered(paths, MANY, other_folder))
 }
 
@@ -181,6 +230,7 @@ fn is_beneath(up: &str, down: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Access, Mount};
     use super::*;
     use sandbox_spec::FileRecord;
 
@@ -229,6 +279,43 @@ mod tests {
         let inside = (0..20).map(|n| file(&format!("/work/p/{n}"), false, FileFate::Created));
         let (_, write) = learned(std::iter::once(made).chain(inside).collect());
         assert_eq!(write, ["/work/p"]);
+    }
+
+    #[test]
+    fn what_several_runs_need_is_all_allowed() {
+        let policy = |reads: &[&str], writes: &[&str], host: &str, target: &str| {
+            let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+            Policy {
+                network: Some(Network { allow: words(&[host]), ..Network::default() }),
+                mounts: vec![Mount {
+                    source: "/data".to_owned(),
+                    target: target.to_owned(),
+                    access: Access::Read,
+                }],
+                programs: Some(words(&[host])),
+                files: Some(Files { read: words(reads), write: words(writes) }),
+                ..Policy::default()
+            }
+        };
+        let first = policy(&["/usr/share/x/1", "/usr/share/x/2", "/work/a"], &["/tmp"], "a", "/d");
+        let second = policy(&["/usr/share/x/3", "/usr/share/x/4"], &["/work"], "b", "/e");
+        let both = widen(first.clone(), second);
+        let files = both.files.unwrap();
+        assert_eq!(files.read, BTreeSet::from(["/usr/share/x".to_owned()]), "there are four");
+        assert_eq!(files.write, BTreeSet::from(["/tmp".to_owned(), "/work".to_owned()]));
+        assert_eq!(both.network.unwrap().allow.len(), 2);
+        assert_eq!(both.programs.unwrap().len(), 2);
+        assert_eq!(both.mounts.len(), 2);
+        let limits = |memory_bytes, processes| ResourceLimits {
+            memory_bytes,
+            processes,
+            ..ResourceLimits::default()
+        };
+        let much = default_limits().memory_bytes.map(|bytes| bytes * 2);
+        let wide = wider(&limits(much, Some(1)), &limits(None, Some(2)));
+        assert_eq!((wide.memory_bytes, wide.processes), (much, Some(2)));
+        assert_eq!(wider(&limits(Some(1), None), &limits(None, None)).memory_bytes, None);
+        assert_eq!(widen(first.clone(), first.clone()), first, "nothing is new");
     }
 
     #[test]

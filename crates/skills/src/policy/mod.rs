@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use learn::learn;
+pub use learn::{learn, widen};
 pub use merge::{Ask, Consent, Effective, Layers, merge};
 pub use read::{PolicyRead, read};
 
