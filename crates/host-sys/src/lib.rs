@@ -31,7 +31,7 @@ pub use features::{
     fsgsbase_available, futex_waitv_available, landlock_abi, openat2_available,
     seccomp_trap_available, xsave_available,
 };
-pub use fork::{Forked, fork_into, map_users};
+pub use fork::{Forked, exit_at_once, fork_into, map_users};
 pub use landlock::{FileRules, Reach};
 pub use lookup::{LookupError, lookup_host};
 pub use namespaces::{Namespace, enter_new_namespaces};

@@ -46,7 +46,7 @@ pub struct Syscall {
 macro_rules! syscalls {
     ($($name:ident [$number:literal] ($($argument:expr),*) $status:ident $(($($detail:tt)*))?;)*) => {
         /// Every Linux system call of x86-64, by number.
-        pub const SYSCALLS: &[Syscall] = &[$(Syscall {
+        pub static SYSCALLS: &[Syscall] = &[$(Syscall {
             name: stringify!($name),
             number: $number,
             arguments: &[$($argument),*],
