@@ -40,6 +40,25 @@ fn place() -> tempfile::TempDir {
 }
 
 #[test]
+fn a_large_file_is_changed_by_several_at_once() {
+    const SIZE: usize = 24 << 20;
+    let place = place();
+    let mut bytes: Vec<u8> = (0..SIZE).map(|at| u8::try_from(at % 253).unwrap()).collect();
+    fs::write(place.path().join("root/large"), &bytes).unwrap();
+    // One of those who have it copied is killed; the others go on with what is there.
+    let script = "cd /base; (exec 3<>large; sleep 60) & sleep 0.005; kill -9 $!; \
+        for at in 1 2 3; do (printf \"  $at\" | dd of=large bs=1 seek=$((at * 7000000)) conv=notrunc \
+        2>/dev/null) & done; wait; stat -c '%s %h' large; ls; cat large";
+    let output = run(place.path(), script);
+    for at in 1..=3 {
+        bytes[at * 7_000_000..][..3].copy_from_slice(format!("  {at}").as_bytes());
+    }
+    let expected = [format!("{SIZE} 1\nlarge\n").as_bytes(), &bytes].concat();
+    assert!(output.stdout == expected, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read(place.path().join("root/large")).unwrap().len(), SIZE);
+}
+
+#[test]
 fn a_second_run_finds_everything_as_the_first_left_it() {
     let place = place();
     let at = place.path();

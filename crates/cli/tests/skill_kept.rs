@@ -126,3 +126,20 @@ fn what_changes_while_the_skill_runs_is_not_replaced() {
     assert_eq!(place.work_file("old.txt"), "mine\n");
     assert_eq!(place.kept().len(), 1);
 }
+
+#[test]
+fn a_large_file_is_copied_once_and_applied_whole() {
+    const SIZE: usize = 12 << 20;
+    let place = Place::with_script(
+        "#!/bin/sh\nfor at in 0 5000000; do printf new | dd of=large bs=1 seek=$at conv=notrunc \
+         2>/dev/null & done; wait; stat -c '%s %h' large\n",
+    );
+    let mut text = "old ".repeat(SIZE / 4);
+    place.file("work/large", &text);
+    let done = place.run(&["--apply"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "12582912 1\n"), "{done:?}");
+    for at in [0, 5_000_000] {
+        text.replace_range(at..at + 3, "new");
+    }
+    assert!(place.work_file("large") == text);
+}

@@ -81,26 +81,35 @@ pub(crate) fn fill(
 
 /// Copies the data, and leaves the holes.
 fn copy_data(from: &dyn Content, to: &dyn Content, size: u64) -> SysResult<()> {
-    let mut offset = 0;
-    while offset < size {
-        offset = match from.seek_extent(Extent::Data, offset) {
-            Ok(offset) => offset,
-            Err(_) => break,
-        };
-        let end = from.seek_extent(Extent::Hole, offset).unwrap_or(size).min(size);
-        while offset < end {
-            let piece = usize::try_from((end - offset).min(PIECE)).unwrap_or(0);
-            let mut bytes = VecSink::new(piece);
-            if from.read(&mut bytes, offset)? == 0 {
-                return to.truncate(size);
-            }
+    let mut next = Some(0);
+    while let Some(offset) = next {
+        next = copy_piece(from, to, size, offset)?;
+    }
+    Ok(())
+}
+
+/// Copies the first data that is to be found from `offset` on. Returns where to go on; nothing if
+/// that was all, and the copy has its size.
+pub(crate) fn copy_piece(
+    from: &dyn Content,
+    to: &dyn Content,
+    size: u64,
+    offset: u64,
+) -> SysResult<Option<u64>> {
+    let start = if offset < size { from.seek_extent(Extent::Data, offset).ok() } else { None };
+    if let Some(start) = start.filter(|start| *start < size) {
+        let end = from.seek_extent(Extent::Hole, start).unwrap_or(size).min(size);
+        let piece = usize::try_from((end - start).min(PIECE)).unwrap_or(0);
+        let mut bytes = VecSink::new(piece);
+        if from.read(&mut bytes, start)? > 0 {
             let mut source = SliceSource::new(&bytes.bytes);
-            let (n, _) = to.write(&mut source, WriteAt::Offset(offset))?;
+            let (n, _) = to.write(&mut source, WriteAt::Offset(start))?;
             if n < bytes.bytes.len() {
                 return Err(Errno::ENOSPC);
             }
-            offset += n as u64;
+            return Ok(Some(start + n as u64));
         }
     }
-    to.truncate(size)
+    to.truncate(size)?;
+    Ok(None)
 }

@@ -27,6 +27,7 @@ use crate::metadata::{
 };
 use crate::mount::Location;
 use crate::open_file::{FileOps, MapRequest, MappedFile};
+use crate::overlay::Draft;
 pub use new::{NewInode, NewKind};
 
 /// A mounted, or mountable, file system.
@@ -392,6 +393,12 @@ pub trait Content {
     fn is_cold(&self, offset: u64, length: usize) -> bool {
         let _ = (offset, length);
         false
+    }
+
+    /// What has to be complete before the file is opened for writing, if that takes long. It stays
+    /// with who asks until the file is open.
+    fn draft(&self) -> SysResult<Option<Rc<Draft>>> {
+        Ok(None)
     }
 
     /// Whether those who opened it have mapped it: whoever opens it will hardly read it.

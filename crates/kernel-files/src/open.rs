@@ -17,6 +17,7 @@ use crate::mount::Location;
 use crate::observed;
 use crate::open_file::{FileOps, OpenFile, PathOnly};
 use crate::operations::{Linkable, create_in, new_inode};
+use crate::overlay::Draft;
 use crate::permission::{self, Want, is_owner};
 use crate::regular_file::RegularFile;
 use crate::text_busy::InUse;
@@ -43,15 +44,18 @@ pub enum Opened {
     /// A file with a lease that is now being broken. The caller waits for that, until this moment
     /// at most, and tries again.
     Leased(Rc<FileLocks>, Instant),
+    /// A file that is changed for the first time, and is large: the caller sees to it that the copy
+    /// gets complete, and tries again.
+    Copying(Rc<Draft>),
 }
 
 impl Opened {
-    /// The open file, for those who do not wait; `ENXIO` for a FIFO, `EAGAIN` for a leased file.
+    /// The open file, for those who do not wait; `ENXIO` for a FIFO, `EAGAIN` for others.
     pub fn into_file(self) -> SysResult<Rc<OpenFile>> {
         match self {
             Self::File(file) => Ok(file),
             Self::Fifo(_) => Err(Errno::ENXIO),
-            Self::Leased(..) => Err(Errno::EAGAIN),
+            Self::Leased(..) | Self::Copying(_) => Err(Errno::EAGAIN),
         }
     }
 }
@@ -194,6 +198,13 @@ fn open_at(
             && let Some((locks, until)) = break_leases(&**inode, flags.can_write())
         {
             return Ok(Opened::Leased(locks, until));
+        }
+        if by == By::Guest
+            && flags.can_write()
+            && !flags.contains(OpenFlags::TRUNC)
+            && let Some(draft) = content.draft()?
+        {
+            return Ok(Opened::Copying(draft));
         }
         guard = content.prepare_open(flags)?;
         if flags.contains(OpenFlags::TRUNC) && fresh == Fresh::No {

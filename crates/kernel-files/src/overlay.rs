@@ -8,6 +8,7 @@
 mod changes;
 mod copy_up;
 mod directory;
+mod draft;
 mod inode;
 mod listing;
 mod marks;
@@ -28,6 +29,7 @@ use crate::device_numbers::allocate_device;
 use crate::inode::{FileSystem, Inode};
 use crate::metadata::{AttributeChange, DeviceNumber, FileSystemUsage, Metadata, Ownership};
 pub use changes::Difference;
+pub use draft::Draft;
 use inode::OverlayInode;
 use work::Work;
 

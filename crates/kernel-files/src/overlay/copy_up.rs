@@ -60,12 +60,20 @@ impl OverlayInode {
             Some(work) => (work.names()?, work.fresh_name()),
             None => (names, name.to_vec()),
         };
-        let copy = making.create(&making_name, &new)?;
+        // What was copied piece by piece is whole and durable; it goes with its draft if this fails.
+        let draft = self.ready_draft().filter(|_| data == Data::Copy);
+        let (copy, data, making_name) = match &draft {
+            Some(draft) => (Rc::clone(draft.copy()), Data::Leave, draft.name().to_vec()),
+            None => (making.create(&making_name, &new)?, data, making_name),
+        };
         let finish = || {
             fill(&**lower, &*copy, &metadata, data, &|name| !marks::is_mark(name))?;
             marks::set_origin(&*copy, layer.kind, self.number);
-            let Some(work) = work else { return Ok(()) };
+            let Some(work) = work else {
+                return if draft.is_some() { names.link(&name, &copy) } else { Ok(()) };
+            };
             if copy.kind() == FileKind::Regular
+                && draft.is_none()
                 && let Some(host) = copy.on_disk()?
             {
                 sync_now(host)?;
@@ -73,6 +81,9 @@ impl OverlayInode {
             work.publish(&making_name, metadata.kind(), &directory, &name)
         };
         if let Err(errno) = finish() {
+            if draft.is_some() {
+                return Err(errno);
+            }
             // Half a copy would hide the whole file.
             if metadata.kind() == FileKind::Directory {
                 making.rmdir(&making_name)?;

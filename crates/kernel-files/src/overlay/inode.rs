@@ -9,6 +9,7 @@ use kernel_core::io::{Sink, Source};
 use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
+use super::draft::Draft;
 use super::listing::Listing;
 use super::{RealId, Shared, marks};
 use crate::acl::{Acl, AclKind};
@@ -37,6 +38,8 @@ pub struct OverlayInode {
     /// it was made in the upper layer.
     pub(super) lowers: Vec<Rc<dyn Inode>>,
     pub(super) place: RefCell<Option<Place>>,
+    /// A copy for the upper layer that is being made.
+    pub(super) draft: RefCell<Weak<Draft>>,
     pub(super) listing: RefCell<Option<Listing>>,
     known_as: RefCell<Vec<RealId>>,
     attachments: Attachments,
@@ -75,6 +78,7 @@ impl OverlayInode {
             upper: RefCell::new(upper),
             lowers,
             place: RefCell::new(place),
+            draft: RefCell::default(),
             listing: RefCell::default(),
             known_as: RefCell::default(),
             attachments: Attachments::default(),
@@ -236,6 +240,10 @@ impl Content for OverlayInode {
 
     fn lend(&self) -> Option<OwnedFd> {
         self.with_content(|content| Ok(content.lend())).ok().flatten()
+    }
+
+    fn draft(&self) -> SysResult<Option<Rc<Draft>>> {
+        OverlayInode::draft(self)
     }
 
     fn prepare_open(&self, flags: OpenFlags) -> SysResult<OpenGuard> {

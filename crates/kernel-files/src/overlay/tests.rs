@@ -163,3 +163,64 @@ fn an_open_file_sees_what_is_written_through_another_name_of_it() {
     put(&again, "fresh");
     assert_eq!(text(&before), "fresh");
 }
+
+/// A file of so many bytes, all different from their neighbours.
+fn large(directory: &Rc<dyn Inode>, name: &str, size: usize) -> Vec<u8> {
+    let bytes: Vec<u8> = (0..size).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    let file = add(directory, name, "");
+    let content = file.content().unwrap();
+    let mut source = SliceSource::new(&bytes);
+    assert_eq!(content.write(&mut source, WriteAt::Offset(0)).unwrap().0, size);
+    bytes
+}
+
+fn read_all(file: &Rc<dyn Inode>) -> Vec<u8> {
+    let mut sink = VecSink::new(usize::try_from(file.metadata().unwrap().size).unwrap());
+    file.content().unwrap().read(&mut sink, 0).unwrap();
+    sink.bytes
+}
+
+#[test]
+fn a_large_file_is_copied_piece_by_piece_and_used_when_all_is_there() {
+    let (lower, root, upper) = overlay();
+    let bytes = large(&lower.root(), "large", 9 << 20);
+    let file = get(&root, "large").unwrap();
+    let content = file.content().unwrap();
+    assert!(get(&root, "file").unwrap().content().unwrap().draft().unwrap().is_none(), "small");
+    let draft = content.draft().unwrap().unwrap();
+    draft.copy_piece().unwrap();
+    let same = content.draft().unwrap().unwrap();
+    assert!(Rc::ptr_eq(&draft, &same), "two who open it share the work");
+    assert_eq!(names(&upper.root()), [""; 0], "it is nowhere to be seen");
+    assert_eq!(names(&root), ["file", "folder", "large", "other"]);
+    let mut n_pieces = 1;
+    while draft.next().is_some() {
+        draft.copy_piece().unwrap();
+        n_pieces += 1;
+    }
+    assert!(n_pieces > 8, "{n_pieces}");
+    draft.set_durable();
+    assert!(content.draft().unwrap().is_none());
+    put(&file, "new");
+    let mut expected = bytes;
+    expected[..3].copy_from_slice(b"new");
+    assert!(read_all(&get(&upper.root(), "large").unwrap()) == expected);
+    assert!(Rc::ptr_eq(&get(&upper.root(), "large").unwrap(), draft.copy()), "not copied again");
+    assert_eq!(file.metadata().unwrap().n_links, 1);
+}
+
+#[test]
+fn a_copy_that_nobody_waits_for_is_gone() {
+    let (lower, root, _upper) = overlay();
+    let bytes = large(&lower.root(), "large", 9 << 20);
+    let file = get(&root, "large").unwrap();
+    let draft = file.content().unwrap().draft().unwrap().unwrap();
+    draft.copy_piece().unwrap();
+    let copy = Rc::downgrade(draft.copy());
+    assert!(copy.upgrade().is_some());
+    drop(draft);
+    assert!(copy.upgrade().is_none());
+    // Who does not wait copies at once.
+    put(&file, "x");
+    assert!(read_all(&file)[1..] == bytes[1..]);
+}

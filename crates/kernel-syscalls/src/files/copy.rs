@@ -194,7 +194,7 @@ pub(crate) async fn sendfile(
 }
 
 /// Lets everybody else have a turn.
-async fn turn_over() {
+pub(super) async fn turn_over() {
     let mut is_first = true;
     poll_fn(|context| {
         if std::mem::take(&mut is_first) {

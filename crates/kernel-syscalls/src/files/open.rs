@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use host_sys::SyncWhat;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_core::timers::Instant;
 use kernel_core::wait::PollEvents;
@@ -11,17 +12,23 @@ use kernel_events::pipe::Fifo;
 use kernel_files::locks::FileLocks;
 use kernel_files::notify::{self, Event};
 use kernel_files::open::{OpenHow, Opened, open as open_path};
+use kernel_files::overlay::Draft;
 use kernel_files::{FileKind, Location, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{OpenFlags, OpenHow as GuestHow, ResolveFlags, mode};
 use linux_abi::{Errno, Fd, Restart, SysResult, WaitResult};
 
 use super::caller::{Caller, HERE, read_growing, read_path};
+use super::copy::turn_over;
 use super::hand::hand_over;
+use super::read::wait_for_content;
+use super::sync::sync_inode;
 use crate::handler::Attempt;
 
 /// The bits that mean "without a name"; the other bits of `O_TMPFILE` are `O_DIRECTORY`.
 const TMPFILE_ONLY: u32 = 0o20_000_000;
+/// How much of a copy is asked of a disk at a time.
+const PIECE: usize = 1 << 20;
 
 /// Opens a file.
 pub(crate) fn open(
@@ -135,9 +142,11 @@ impl Opening {
         open_path(&caller.access(), &start, &self.path, &self.how)
     }
 
-    /// Waits for the other end of a FIFO, or for who has a lease.
+    /// Waits for the other end of a FIFO, for who has a lease, or for a copy.
     async fn wait(self, mut opened: Opened) -> WaitResult<Fd> {
         let flags = self.how.flags;
+        // Until the file is open.
+        let mut draft = None;
         let file = loop {
             match opened {
                 Opened::File(file) => break file,
@@ -148,9 +157,14 @@ impl Opening {
                 Opened::Leased(locks, until) => {
                     wait_for_leases(&self.thread, &locks, until).await?;
                 }
+                Opened::Copying(copying) => {
+                    complete(&self.thread, &copying).await?;
+                    draft = Some(copying);
+                }
             }
             opened = self.open()?;
         };
+        drop(draft);
         Ok(self.finish(&file)?)
     }
 
@@ -196,6 +210,20 @@ pub(super) async fn wait_for_leases(
 ) -> WaitResult<()> {
     let wait = locks.leases.queue.wait(PollEvents::MSG);
     thread.interruptible_until(Restart::IfAsked, Some(until), wait).await?;
+    Ok(())
+}
+
+/// Completes a copy, piece by piece, while others go on.
+async fn complete(thread: &Thread, draft: &Draft) -> WaitResult<()> {
+    while let Some((from, offset)) = draft.next() {
+        if let Some(content) = from.content() {
+            wait_for_content(thread, content, offset, PIECE, false).await;
+        }
+        draft.copy_piece()?;
+        turn_over().await;
+    }
+    sync_inode(thread, &**draft.copy(), SyncWhat::All).await?;
+    draft.set_durable();
     Ok(())
 }
 

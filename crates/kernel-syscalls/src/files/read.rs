@@ -6,8 +6,8 @@ use kernel_core::memory::UserPtr;
 use kernel_core::timers::{self, Instant};
 use kernel_core::user_buffers::UserBuffers;
 use kernel_core::wait::PollEvents;
-use kernel_files::OpenFile;
 use kernel_files::notify::{self, Event};
+use kernel_files::{Content, OpenFile};
 use kernel_tasks::Thread;
 use linux_abi::files::IoVec;
 use linux_abi::{Errno, Fd, SysResult, WaitResult};
@@ -174,6 +174,17 @@ pub(super) async fn wait_for_disk(
         Position::At(offset) => offset,
         Position::Current => file.offset(),
     };
+    wait_for_content(thread, content, offset, length, never_waits).await
+}
+
+/// The same for the content of a file that nobody has to have opened.
+pub(super) async fn wait_for_content(
+    thread: &Thread,
+    content: &dyn Content,
+    offset: u64,
+    length: usize,
+    never_waits: bool,
+) -> bool {
     let (mut wait, mut waited) = (FIRST_WAIT_NANOS, 0);
     while waited < PATIENCE_NANOS && content.is_cold(offset, length) {
         if never_waits {

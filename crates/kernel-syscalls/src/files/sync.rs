@@ -48,7 +48,11 @@ async fn sync_file(thread: &Thread, fd: Fd, what: SyncWhat) -> WaitResult<()> {
 }
 
 /// Waits until a file is where it lasts, while others go on.
-async fn sync_inode(thread: &Thread, inode: &dyn Inode, what: SyncWhat) -> SysResult<()> {
+pub(super) async fn sync_inode(
+    thread: &Thread,
+    inode: &dyn Inode,
+    what: SyncWhat,
+) -> SysResult<()> {
     match inode.on_disk()? {
         // Nobody else is there to go on, and asking takes longer than waiting.
         Some(host) if !thread.machine().others_run() => sync_now(host),
