@@ -31,7 +31,15 @@ extern "C" fn shim_dispatch(registers: &mut Registers) -> u32 {
         return sigreturn(thread, registers);
     }
     loop {
-        let result = call(thread, registers, number).unwrap_or_else(|error| error);
+        let result = match number {
+            // Many are made, and short enough for the way to `call` to matter.
+            nr::RT_SIGPROCMASK => {
+                let r = &*registers;
+                mask::rt_sigprocmask(thread, r.rdi, r.rsi, r.rdx, r.r10)
+            }
+            _ => call(thread, registers, number),
+        };
+        let result = result.unwrap_or_else(|error| error);
         if !is_restart(result) {
             registers.rax = result.cast_unsigned();
             break;

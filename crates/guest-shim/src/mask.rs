@@ -25,7 +25,11 @@ pub fn rt_sigprocmask(thread: &Tcb, how: u64, set: u64, old: u64, size: u64) -> 
             2 => bits,
             _ => return Err(errno::EINVAL),
         };
-        slot.signal_mask.store(after & !UNBLOCKABLE, SeqCst);
+        let after = after & !UNBLOCKABLE;
+        // What was so before, the kernel knows; to say it again takes longer than all the rest.
+        if after != before {
+            slot.signal_mask.store(after, SeqCst);
+        }
     }
     if old != 0 {
         put(old, &before)?;

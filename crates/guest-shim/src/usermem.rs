@@ -12,9 +12,22 @@ use crate::host::errno;
 // shim_compare_exchange(address, expected, new) -> 0 done, 1 other value, EFAULT; see `fixups`.
 global_asm!(
     r#"
+    // A word is what is copied most often, and `rep` takes as long to begin as the rest of a short call.
     .globl shim_copy, shim_copy_access, shim_copy_fault
+    .globl shim_copy_from_word, shim_copy_to_word, shim_copy_word_fault
 shim_copy:
-    mov %rdx, %rcx
+    cmp $8, %rdx
+    jne 1f
+shim_copy_from_word:
+    mov (%rsi), %rax
+shim_copy_to_word:
+    mov %rax, (%rdi)
+    xor %eax, %eax
+    ret
+shim_copy_word_fault:
+    mov %rdx, %rax
+    ret
+1:  mov %rdx, %rcx
 shim_copy_access:
     rep movsb
 shim_copy_fault:
@@ -105,6 +118,9 @@ unsafe extern "C" {
     fn shim_copy(to: u64, from: u64, n: usize) -> usize;
     fn shim_copy_access();
     fn shim_copy_fault();
+    fn shim_copy_from_word();
+    fn shim_copy_to_word();
+    fn shim_copy_word_fault();
     fn shim_zero(to: u64, n: usize) -> usize;
     fn shim_zero_access();
     fn shim_zero_fault();
@@ -124,6 +140,8 @@ unsafe extern "C" {
 pub fn fixup(rip: u64) -> Option<u64> {
     let table = [
         (shim_copy_access as *const (), shim_copy_fault as *const ()),
+        (shim_copy_from_word as *const (), shim_copy_word_fault as *const ()),
+        (shim_copy_to_word as *const (), shim_copy_word_fault as *const ()),
         (shim_zero_access as *const (), shim_zero_fault as *const ()),
         (shim_copy_string_access as *const (), shim_copy_string_fault as *const ()),
         (shim_copy_string_words as *const (), shim_copy_string_fault as *const ()),
