@@ -1,10 +1,12 @@
 //! `cargo xtask ci`: everything, in the order in which it is most likely to fail.
 
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Parser;
 
+use crate::command::succeed;
 use crate::{
     check, cpython, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills, stress,
     surface,
@@ -24,12 +26,20 @@ fn options<T: clap::Args>(arguments: &[&str]) -> T {
 /// One step of CI.
 type Step = fn() -> Result<()>;
 
+/// One of our own commands, with a single CPU for all that it starts.
+fn on_one_cpu(arguments: &[&str]) -> Result<()> {
+    let program = std::env::current_exe()?;
+    succeed(Command::new("taskset").args(["-c", "0"]).arg(program).args(arguments))
+}
+
 /// Runs every step, says how long each took, and fails if any failed.
 pub fn run() -> Result<()> {
-    let steps: [(&str, Step); 13] = [
+    let steps: [(&str, Step); 14] = [
         ("setup", setup::run),
         ("check", check::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
+        // There, guests and kernel take turns: ADR 21.
+        ("guest tests on one CPU", || on_one_cpu(&["guest-tests"])),
         ("programs", || programs::run(&options(&["--jobs", "2"]))),
         ("CPython's tests, quick", || cpython::run(&options(&[]))),
         ("example skills", || skills::run(&options(&[]))),
