@@ -58,14 +58,14 @@ impl Awaited<'_> {
     pub fn restrict_files(&mut self, spec: &SandboxSpec) -> LayerReport {
         match control::receive(&mut self.orders) {
             Ok(Some(Order::Files(state))) => self.ahead.files.restrict_self(spec, state),
-            _ => std::process::exit(1), // the starter is gone
+            _ => host_sys::exit_at_once(1), // the starter is gone
         }
     }
 
     /// Has the copy of the loader used, if there is one.
     pub fn offer_loader(mut self, interpreters: &PreparedInterpreters) {
         let Ok(Some(Order::Loader(copied))) = control::receive(&mut self.orders) else {
-            std::process::exit(1) // the starter is gone
+            host_sys::exit_at_once(1) // the starter is gone
         };
         if let (Some(signature), Some(copy)) = (copied, self.ahead.loader) {
             copy.offer(signature, interpreters);

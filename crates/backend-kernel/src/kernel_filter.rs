@@ -227,7 +227,6 @@ pub const RULES: &[Rule] = &[
     },
     Rule::always(48, "shutdown", "the end of a stream that leaves the sandbox"),
     // The end.
-    Rule::always(131, "sigaltstack", "the runtime's clean-up"),
     Rule::always(186, "gettid", "who failed, in the words of a failure"),
     Rule::always(231, "exit_group", "the end"),
 ];

@@ -58,7 +58,7 @@ pub fn run(
     let mut orders = BufReader::new(&starter);
     // What the starter blocks for its own use is no business of the guest's processes.
     if host_sys::unblock_all_signals().is_err() {
-        std::process::exit(1);
+        host_sys::exit_at_once(1);
     }
     let started = match control::receive(&mut orders) {
         Ok(Some(Order::Begin(group))) => {
@@ -66,7 +66,7 @@ pub fn run(
             lockdown::note(&mut layers, group);
             Sandbox::start(spec, layers, streams, &starter, line, Awaited { ahead, orders })
         }
-        _ => std::process::exit(1), // the starter is gone
+        _ => host_sys::exit_at_once(1), // the starter is gone
     };
     let code = match started {
         Ok(sandbox) => {
@@ -81,7 +81,7 @@ pub fn run(
             0
         }
     };
-    std::process::exit(code);
+    host_sys::exit_at_once(code);
 }
 
 /// What the kernel process ends with when an assertion of its own fails.
@@ -92,7 +92,7 @@ fn end_at_panic() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         tell(panic);
-        std::process::exit(PANICKED);
+        host_sys::exit_at_once(PANICKED);
     }));
 }
 
