@@ -68,20 +68,19 @@ pub fn run(
         }
         _ => host_sys::exit_at_once(1), // the starter is gone
     };
-    let code = match started {
+    // The host takes everything apart at once; one by one takes longer, and the starter waits.
+    match started {
         Ok(sandbox) => {
             let ended = sandbox.serve(&starter);
             let told = sandbox.tell_activity(&starter);
             let told = told.and_then(|()| control::send(&starter, &ended));
-            // The host takes everything apart at once; one by one takes longer, and the starter waits.
-            host_sys::exit_at_once(i32::from(told.is_err()));
+            host_sys::exit_at_once(i32::from(told.is_err()))
         }
         Err(refusal) => {
             let _ = control::send(&starter, &News::Refused(refusal));
-            0
+            host_sys::exit_at_once(0)
         }
-    };
-    host_sys::exit_at_once(code);
+    }
 }
 
 /// What the kernel process ends with when an assertion of its own fails.

@@ -12,7 +12,7 @@ use crate::host::errno;
 // shim_compare_exchange(address, expected, new) -> 0 done, 1 other value, EFAULT; see `fixups`.
 global_asm!(
     r#"
-    // A word is what is copied most often, and `rep` takes as long to begin as the rest of a short call.
+    // A word is what is copied most often, and `rep` takes as long to begin as all else in a call.
     .globl shim_copy, shim_copy_access, shim_copy_fault
     .globl shim_copy_from_word, shim_copy_to_word, shim_copy_word_fault
 shim_copy:

@@ -2,9 +2,9 @@
 //!
 //! There, spinning keeps the other side from answering, and a wake-up each way is most of what a
 //! request costs. So guest and kernel stay ready to run and give way to each other (`sched_yield`),
-//! which takes a little more than half of that. It is right only between the two of them: who gives way lets
-//! *everybody* go first who wants the CPU, for milliseconds. So guests say when it took long, and
-//! for a while both sleep again, who then get the CPU back when they are woken.
+//! which takes a little more than half of that. It is right only between the two of them: who gives
+//! way lets *everybody* go first who wants the CPU, for milliseconds. So guests say when it took
+//! long, and for a while both sleep again: who is woken gets the CPU back at once.
 
 use std::cell::Cell;
 
@@ -59,7 +59,8 @@ impl GivingWay {
         self.is_contended.set(is_contended);
     }
 
-    /// The kernel gave way from one time to another. Where it has a CPU of its own, others had it, if that was long.
+    /// The kernel gave way from one time to another. Where there are other CPUs for guests, somebody
+    /// else had this one, if that was long.
     pub fn was_long(&self, from: u64, to: u64) -> bool {
         !self.has_one_cpu && to.saturating_sub(from) > TOO_LONG_MICROS * self.ticks_per_micro
     }
@@ -74,7 +75,7 @@ impl GivingWay {
         self.longest_turn.set(self.longest_turn.get().max(to.saturating_sub(from)));
     }
 
-    /// Whether a change is due: `was_long` if a guest says so that it took long.
+    /// Whether a change is due: `was_long` if somebody says that it took long.
     pub fn has_changed(&self, now: u64, was_long: bool) -> bool {
         if !self.is_useful() {
             return false;

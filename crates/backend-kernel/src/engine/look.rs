@@ -1,6 +1,7 @@
 //! Looks for requests.
 
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use host_sys::ticks;
@@ -20,7 +21,7 @@ impl Engine {
     /// Looks a few times at everything that may have work, and does what can wait while there is
     /// none. Returns whether there was any.
     ///
-    /// With one CPU, where the kernel gives way, looking again helps only then, and what can wait does so until it has.
+    /// Where the kernel gives way, looking again helps only after that, and so long waits what can.
     pub(super) fn look_around(&self, gives_way: bool, has_given_way: bool) -> bool {
         let mut worked = false;
         let until = self.policy.in_micros(LONG_TURN_NANOS / 1000);
@@ -63,14 +64,9 @@ impl Engine {
         if bell.groups.load(Relaxed) == 0 {
             return false;
         }
-        let mut groups = bell.groups.swap(0, SeqCst);
         let mut worked = false;
-        while let Some(group) = take_lowest(&mut groups) {
-            let Some(word) = bell.spaces.get(group) else { continue };
-            let mut numbers = word.swap(0, SeqCst);
-            while let Some(number) = take_lowest(&mut numbers) {
-                worked |= self.serve_space(group * 64 + number);
-            }
+        for number in take_bits(&bell.groups, &bell.spaces) {
+            worked |= self.serve_space(number);
         }
         worked
     }
@@ -78,16 +74,11 @@ impl Engine {
     fn serve_space(&self, number: usize) -> bool {
         let Some(space) = self.space(number) else { return false };
         let header = space.channel.header();
-        let mut groups = header.groups.swap(0, SeqCst);
         let mut worked = false;
-        while let Some(group) = take_lowest(&mut groups) {
-            let Some(word) = header.slots.get(group) else { continue };
-            let mut slots = word.swap(0, SeqCst);
-            while let Some(slot) = take_lowest(&mut slots) {
-                let place = Place { space: Rc::clone(&space), index: group * 64 + slot };
-                worked |= self.serve(&place);
-                self.heat(place);
-            }
+        for index in take_bits(&header.groups, &header.slots) {
+            let place = Place { space: Rc::clone(&space), index };
+            worked |= self.serve(&place);
+            self.heat(place);
         }
         worked
     }
@@ -116,12 +107,35 @@ impl Engine {
     }
 }
 
-/// Takes the lowest bit out of a word.
-fn take_lowest(word: &mut u64) -> Option<usize> {
-    if *word == 0 {
-        return None;
+/// Takes the bits out of words that come in groups: a bit of `groups` says which word has some. A
+/// word is emptied when its turn comes.
+fn take_bits(groups: &AtomicU64, words: &[AtomicU64]) -> impl Iterator<Item = usize> {
+    bits(groups.swap(0, SeqCst)).flat_map(|group| {
+        let word = words.get(group).map_or(0, |word| word.swap(0, SeqCst));
+        bits(word).map(move |bit| group * 64 + bit)
+    })
+}
+
+/// The bits of a word that are set, the lowest first.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_come_once_and_in_order() {
+        let groups = AtomicU64::new(0b1010_0001);
+        let words = [0b11, 1 << 63, 0, 1 << 5].map(AtomicU64::new);
+        assert_eq!(take_bits(&groups, &words).collect::<Vec<_>>(), [0, 1]);
+        groups.store(0b1010, SeqCst);
+        assert_eq!(take_bits(&groups, &words).collect::<Vec<_>>(), [64 + 63, 3 * 64 + 5]);
+        assert_eq!(take_bits(&groups, &words).count(), 0);
     }
-    let bit = word.trailing_zeros() as usize;
-    *word &= *word - 1;
-    Some(bit)
 }

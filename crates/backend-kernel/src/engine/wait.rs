@@ -176,7 +176,8 @@ impl Engine {
         self.publish(self.policy.usual);
         let mut last_work = ticks();
         let mut last_asked = last_work;
-        // Whether guests have had this CPU since there was something to do, and since when it is the kernel's.
+        // Whether guests have had this CPU since there was something to do, and since when the kernel
+        // has it.
         let (mut has_given_way, mut on_cpu_since) = (false, last_work);
         loop {
             let gives_way = self.policy.giving_way.is_on();

@@ -14,8 +14,7 @@ use crate::failure::Failure;
 use crate::report;
 
 /// The line by which a learned policy is known again.
-const MARK: &str = "# Learned by belljar: runs with --learn add to it. Names stand for themselves and for what is \
-     beneath them; a * is any part of one name.";
+const MARK: &str = "# Learned by belljar: runs with --learn add to it.";
 
 /// A file that a policy is learned in.
 pub struct Lessons {
@@ -51,12 +50,10 @@ impl Lessons {
     /// Writes the policy. What could not be recorded is said, for the policy then lacks it.
     pub fn write(self, activity: &Activity, plan: &RunPlan) -> Result<(), Failure> {
         let needed = learn(activity, &activity.connections, &plan.policy);
-        let policy = match self.before {
-            None => needed,
-            Some(before) => widen(before, needed),
-        };
+        let policy = widen(self.before, needed);
         let text = format!(
-            "# What {} needed, at last in a run of {}.\n{MARK}\n{}",
+            "# What {} needed, at last in a run of {}.\n{MARK}\n# Names stand for themselves and for \
+             what is beneath them; a * is any part of one name.\n{}",
             one_line(&plan.skill),
             one_line(&plan.script),
             policy.to_yaml()

@@ -48,7 +48,7 @@ pub struct Options {
     /// Write what the script changed back to the current folder, without asking
     #[arg(long, conflicts_with = "work")]
     apply: bool,
-    /// Write the smallest policy that would have sufficed, for --policy; one that is there is added to
+    /// Write the smallest policy that would have sufficed, for --policy, or add to one
     #[arg(long, value_name = "FILE")]
     learn: Option<PathBuf>,
     #[command(flatten)]

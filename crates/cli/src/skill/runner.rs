@@ -162,10 +162,7 @@ impl Runner for LearningRunner<'_> {
             return Err(RunnerError::Sandbox(text.into()));
         }
         let mut learned = self.learned.borrow_mut();
-        *learned = Some(match learned.take() {
-            None => read.policy,
-            Some(before) => widen(before, read.policy),
-        });
+        *learned = Some(widen(learned.take(), read.policy));
         Ok(outcome)
     }
 }

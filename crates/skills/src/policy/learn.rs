@@ -46,8 +46,10 @@ pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Pol
     }
 }
 
-/// The smallest policy that allows what either allows: what one run needs, another may not.
-pub fn widen(learned: Policy, by: Policy) -> Policy {
+/// The smallest policy that allows what was learned before, if there was something, and what `by`
+/// allows: what one run needs, another may not.
+pub fn widen(learned: Option<Policy>, by: Policy) -> Policy {
+    let Some(learned) = learned else { return by };
     let (files, more) = (learned.files.unwrap_or_default(), by.files.unwrap_or_default());
     let write: BTreeSet<_> = files.write.into_iter().chain(more.write).collect();
     let write = without_covered(gathered(write, MANY, |path| Some(folder_of(path))));
@@ -299,7 +301,7 @@ mod tests {
         };
         let first = policy(&["/usr/share/x/1", "/usr/share/x/2", "/work/a"], &["/tmp"], "a", "/d");
         let second = policy(&["/usr/share/x/3", "/usr/share/x/4"], &["/work"], "b", "/e");
-        let both = widen(first.clone(), second);
+        let both = widen(Some(first.clone()), second);
         let files = both.files.unwrap();
         assert_eq!(files.read, BTreeSet::from(["/usr/share/x".to_owned()]), "there are four");
         assert_eq!(files.write, BTreeSet::from(["/tmp".to_owned(), "/work".to_owned()]));
@@ -315,7 +317,8 @@ mod tests {
         let wide = wider(&limits(much, Some(1)), &limits(None, Some(2)));
         assert_eq!((wide.memory_bytes, wide.processes), (much, Some(2)));
         assert_eq!(wider(&limits(Some(1), None), &limits(None, None)).memory_bytes, None);
-        assert_eq!(widen(first.clone(), first.clone()), first, "nothing is new");
+        assert_eq!(widen(Some(first.clone()), first.clone()), first, "nothing is new");
+        assert_eq!(widen(None, first.clone()), first);
     }
 
     #[test]
