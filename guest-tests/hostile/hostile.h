@@ -129,4 +129,20 @@ __attribute__((unused)) static long host_call(long number, long a, long b, long 
 	return result;
 }
 
+/*
+ * Copies the host process without the kernel. Returns whether this is the copy: one that has used no CPU time yet, because the low
+ * byte of the call's result is lost.
+ */
+__attribute__((unused)) static bool raw_clone(void)
+{
+	struct timespec used;
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	while (used.tv_sec == 0 && used.tv_nsec < 50000000);
+	if (host_call(SYS_clone, 0x8011, 0, 0, 0, 0, 0) < 0)
+		return false;
+	host_call(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&used, 0, 0, 0, 0);
+	return used.tv_sec == 0 && used.tv_nsec < 25000000;
+}
+
 #endif

@@ -96,6 +96,8 @@ pub enum Ending {
     Killed,
     /// Somebody on the host killed the zygote, without which no program can start.
     ZygoteDied,
+    /// The host listed processes that the kernel was not told of.
+    ProcessesHidden,
 }
 
 /// What the guests used.

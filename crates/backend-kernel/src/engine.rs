@@ -2,11 +2,13 @@
 //!
 //! An [`Engine`] owns a [`Space`] per host process. [`serve`] takes a request, has it answered by
 //! the system call's handler, and replies; [`look`] finds requests; [`wait`] decides when to look and
-//! when to sleep; [`spaces`] makes and retires host processes. A guest thread's side of it is a
+//! when to sleep; [`spaces`] makes and retires host processes; [`census`]
+//! counts what the host lists of them. A guest thread's side of it is a
 //! [`GuestMachine`](crate::machine::GuestMachine).
 
 pub mod advice;
 pub mod answers;
+pub mod census;
 mod giving_way;
 mod look;
 pub mod serve;

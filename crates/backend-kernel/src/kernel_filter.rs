@@ -181,6 +181,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule::always(203, "sched_setaffinity", "the processors of a guest thread"),
     Rule::always(228, "clock_gettime", "CPU time of guest processes"),
+    Rule::always(98, "getrusage", "CPU time of guest processes that have ended"),
     Rule::always(286, "timerfd_settime", "when to get up"),
     Rule::always(318, "getrandom", "random bytes for guests"),
     Rule::always(99, "sysinfo", "memory and load of the machine"),

@@ -144,6 +144,8 @@ struct Sandbox {
     watch: Rc<Watch>,
     supervision: Option<Rc<Supervision>>,
     children: SignalDescriptor,
+    /// No pid namespace ends the guest processes with this one.
+    must_end_children: bool,
     /// Children and orders.
     _watches: [Watched; 2],
     results: Results,
@@ -195,6 +197,7 @@ impl Sandbox {
         // What the host has to open for us is open; what comes now is held to the mounts.
         let tracer = trace::open(spec)?;
         lockdown::note(&mut layers, awaited.restrict_files(spec));
+        let must_end_children = !host_sys::is_first_process();
         let engine = new_engine(&kernel, tracer)?;
         let watches =
             watch_the_host(&engine, &children, starter).map_err(kernel_step("watch the host"))?;
@@ -228,6 +231,7 @@ impl Sandbox {
             ended_because,
             supervision,
             children,
+            must_end_children,
             _watches: watches,
             results,
             border,
@@ -265,6 +269,9 @@ impl Sandbox {
             self.ended_because.set(Some(Ending::ZygoteDied));
         }
         engine.kill_all();
+        if self.must_end_children {
+            engine.kill_children();
+        }
         self.is_over.set(true);
         self.show_output(&mut orders);
         let _ = starter.set_nonblocking(false);

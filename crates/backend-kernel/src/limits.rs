@@ -1,13 +1,16 @@
-//! Limits on what all guests use together: memory and CPU time.
+//! Limits on what all guests use together: memory, CPU time, and processes.
 //!
-//! The host counts; the kernel looks ten times a second, and only while a guest can run: when
-//! every guest thread waits, nothing grows. Without a limit for memory it looks at how much the
-//! host has left: guests that nobody limited must not take a machine down.
+//! The host counts, and lists: a process that was made without the kernel counts as all others do. The
+//! kernel looks ten times a second, and more often the less memory is left, so that nobody takes much
+//! more between two looks. While every guest thread waits here nothing should grow, and it looks now
+//! and then whether that is so. Without a limit for memory it looks at how much the host has left:
+//! guests that nobody limited must not take a machine down.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
+use host_sys::HostProcessState;
 use kernel_core::timers;
 use kernel_files::tmpfs::space::total;
 use kernel_tasks::{Kernel, Process};
@@ -16,9 +19,28 @@ use sandbox_spec::Limits;
 
 use crate::control::Ending;
 use crate::engine::Engine;
+use crate::engine::census::{Census, Listed};
+use crate::kernel_process::MOST_TASKS;
 
-/// How often to look.
+/// How often to look while a guest can run ...
 const INTERVAL_NANOS: u64 = 100_000_000;
+/// ... and while every guest thread waits here.
+const QUIET_INTERVAL_NANOS: u64 = 250_000_000;
+/// The same, where memory is limited.
+const QUIET_LIMITED_NANOS: u64 = 20_000_000;
+/// At least so long from look to look ...
+const LEAST_INTERVAL_NANOS: u64 = 1_000_000;
+/// ... and so many times what a look takes.
+const SHARE_OF_LOOKS: u64 = 10;
+/// No guest fills memory faster: bytes in a nanosecond.
+const FASTEST_FILLING: u64 = 16;
+/// So many looks in a row must find hidden processes before the sandbox is ended for them: one that
+/// ends may be listed for a moment after it is forgotten ...
+const LOOKS_AT_HIDDEN: u32 = 3;
+/// ... and for so long.
+const HIDDEN_NANOS: u64 = 400_000_000;
+/// Threads beyond the limit that a sandbox may have for a moment: those that begin and end.
+const OTHER_THREADS: u64 = 200;
 
 /// Where no limit needs it, memory is looked at once in so many looks, to tell how much it was.
 const LOOKS_FOR_THE_REPORT: u64 = 10;
@@ -59,6 +81,19 @@ pub struct Watch {
     kills: RefCell<Vec<MemoryKill>>,
     n_looks: Cell<u64>,
     is_set: Cell<bool>,
+    /// Memory of the kernel process before there was a guest.
+    own_bytes_at_start: u64,
+    max_tasks: u64,
+    /// How often in a row there were hidden processes, and since when.
+    hidden: Cell<Option<(u32, timers::Instant)>>,
+    /// When to look again.
+    interval: Cell<u64>,
+}
+
+/// Memory of the kernel process that no file shows.
+fn own_bytes() -> u64 {
+    let own = HostProcessState::own();
+    own.anonymous.saturating_add(own.page_tables)
 }
 
 impl Watch {
@@ -79,6 +114,10 @@ impl Watch {
             kills: RefCell::default(),
             n_looks: Cell::new(0),
             is_set: Cell::new(false),
+            own_bytes_at_start: own_bytes(),
+            max_tasks: limits.processes.unwrap_or(MOST_TASKS).min(MOST_TASKS).into(),
+            hidden: Cell::new(None),
+            interval: Cell::new(INTERVAL_NANOS),
         })
     }
 
@@ -92,14 +131,13 @@ impl Watch {
         self.kills.borrow().clone()
     }
 
-    /// Sets the next look, if there is something to look at.
+    /// Sets the next look.
     pub fn set(self: &Rc<Self>) {
-        let can_run = self.engine.upgrade().is_some_and(|engine| !engine.is_quiet());
-        if !can_run || self.is_set.replace(true) {
+        if self.is_set.replace(true) {
             return;
         }
         let watch = Rc::clone(self);
-        self.kernel.timers.at(timers::now().after(INTERVAL_NANOS), move || {
+        self.kernel.timers.at(timers::now().after(self.interval.get()), move || {
             watch.is_set.set(false);
             watch.look();
             watch.set();
@@ -107,28 +145,34 @@ impl Watch {
     }
 
     fn look(&self) {
+        let Some(engine) = self.engine.upgrade() else { return };
+        let started = timers::now();
         let n_looks = self.n_looks.get();
         self.n_looks.set(n_looks.wrapping_add(1));
-        if self.memory.is_some() || is_host_short() || n_looks.is_multiple_of(LOOKS_FOR_THE_REPORT)
-        {
-            self.look_at_memory();
-        }
-        self.look_at_cpu_time();
+        let census = engine.census();
+        let is_due = n_looks.is_multiple_of(LOOKS_FOR_THE_REPORT);
+        let left = if self.memory.is_some() || is_due || is_host_short() {
+            self.look_at_memory(&census)
+        } else {
+            u64::MAX
+        };
+        self.look_at_cpu_time(&census);
+        self.look_for_hidden(&census);
+        let took = timers::now().0.saturating_sub(started.0);
+        self.interval.set(match (engine.is_quiet(), self.memory) {
+            (true, None) => QUIET_INTERVAL_NANOS,
+            (true, Some(_)) => QUIET_LIMITED_NANOS,
+            (false, _) => (left / FASTEST_FILLING).clamp(LEAST_INTERVAL_NANOS, INTERVAL_NANOS),
+        });
+        self.interval.set(self.interval.get().max(took.saturating_mul(SHARE_OF_LOOKS)));
     }
 
-    fn look_at_memory(&self) {
-        let processes = self.kernel.ids.processes();
-        let used: Vec<(u64, Rc<Process>)> = processes
-            .into_iter()
-            .filter_map(|process| {
-                let thread = process.any_thread()?;
-                Some((thread.machine().resident_bytes(), process))
-            })
-            .collect();
-        let in_processes: u64 = used.iter().map(|(bytes, _)| bytes).sum();
-        // What no process shows.
+    /// Ends the largest process if all of them use too much. Returns how much they may still take.
+    fn look_at_memory(&self, census: &Census) -> u64 {
+        // What no guest process shows.
+        let own = own_bytes().saturating_sub(self.own_bytes_at_start);
         let elsewhere = total::bytes() + self.kernel.namespaces.unattached_bytes();
-        let in_use = in_processes + elsewhere;
+        let in_use = census.bytes() + own + elsewhere;
         self.peak.set(self.peak.get().max(in_use));
         let is_too_much = match self.memory {
             Some(limit) => in_use > limit,
@@ -136,10 +180,39 @@ impl Watch {
         };
         if is_too_much {
             // As Linux does: the largest one goes.
-            if let Some((bytes, process)) = used.into_iter().max_by_key(|(bytes, _)| *bytes) {
-                self.note_kill(&process, bytes);
-                self.end(&process, Ending::MemoryExceeded);
+            if let Some(largest) = census.processes.iter().max_by_key(|it| it.bytes()) {
+                self.end_for_memory(largest);
             }
+        }
+        self.memory.map_or(u64::MAX, |limit| limit.saturating_sub(in_use))
+    }
+
+    fn end_for_memory(&self, largest: &Listed) {
+        let process = largest.space.as_ref().and_then(|space| space.guest_process());
+        if let Some(process) = process {
+            self.note_kill(&process, largest.bytes());
+            self.end(&process, Ending::MemoryExceeded);
+        } else if let Some(pid) = largest.state.pid {
+            // Nobody knows whose it is.
+            host_sys::kill_child(pid);
+        }
+    }
+
+    /// A process that the kernel was not told of was made by code that attacks its shim. What more it
+    /// would do, nobody knows: everything ends.
+    fn look_for_hidden(&self, census: &Census) {
+        let most_threads = 2 * self.max_tasks + OTHER_THREADS;
+        if census.n_hidden == 0 && census.n_threads() <= most_threads {
+            return self.hidden.set(None);
+        }
+        let (n_looks, since) = self.hidden.get().unwrap_or((0, timers::now()));
+        self.hidden.set(Some((n_looks + 1, since)));
+        if n_looks + 1 >= LOOKS_AT_HIDDEN && since.after(HIDDEN_NANOS) <= timers::now() {
+            self.because.set(Some(Ending::ProcessesHidden));
+            for pid in census.processes.iter().filter_map(|it| it.state.pid) {
+                host_sys::kill_child(pid);
+            }
+            self.kernel.kill_all();
         }
     }
 
@@ -159,21 +232,11 @@ impl Watch {
         self.kernel.first().is_some_and(|first| first.pid == process.pid)
     }
 
-    fn look_at_cpu_time(&self) {
+    fn look_at_cpu_time(&self, census: &Census) {
         let Some(limit) = self.cpu_time else { return };
         let Some(first) = self.kernel.first() else { return };
-        let spent: u64 = self
-            .kernel
-            .ids
-            .processes()
-            .iter()
-            .map(|process| {
-                let times = process.cpu_times();
-                times.user + times.system
-            })
-            .sum();
-        let dead = first.children_cpu_times();
-        if u128::from(spent + dead.user + dead.system) > limit.as_nanos() {
+        let spent = census.cpu_time().saturating_add(host_sys::collected_cpu_time());
+        if u128::from(spent) > limit.as_nanos() {
             self.end(&first, Ending::CpuTimeExceeded);
         }
     }

@@ -286,6 +286,7 @@ fn end(ending: Ending) -> Result<End, WaitError> {
         Ending::OutputExceeded => End::OutputExceeded,
         Ending::Killed => End::Killed,
         Ending::ZygoteDied => return Err(WaitError::ZygoteDied),
+        Ending::ProcessesHidden => return Err(WaitError::ProcessesHidden),
     })
 }
 

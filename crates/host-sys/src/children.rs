@@ -2,8 +2,10 @@
 
 #![expect(unsafe_code, reason = "clocks of other threads are not wrapped by rustix")]
 
+use std::io;
 use std::os::fd::AsRawFd;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, WaitOptions};
 
 /// How a child process ended.
@@ -25,9 +27,114 @@ pub fn reap_child() -> Option<(Pid, HostStatus)> {
     Some((pid, status))
 }
 
+/// CPU time of all children that have ended and were collected, in nanoseconds.
+pub fn collected_cpu_time() -> u64 {
+    // SAFETY: all zeroes are a value of this structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: writes the structure that it is given.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) } != 0 {
+        return 0;
+    }
+    let nanos = |time: libc::timeval| {
+        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
+    };
+    nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}
+
+/// The children of this thread as the host lists them, those that nobody told us of included. One
+/// that begins or ends while they are listed may be missing.
+pub fn list_children() -> io::Result<Vec<OuterPid>> {
+    match std::fs::read_to_string("/proc/thread-self/children") {
+        Ok(text) => Ok(text
+            .split_ascii_whitespace()
+            .filter_map(|it| it.parse().ok())
+            .map(OuterPid)
+            .collect()),
+        // A host that was built without this file.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => children_by_parent(),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same, by asking every process of the host for its parent.
+fn children_by_parent() -> io::Result<Vec<OuterPid>> {
+    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let proc = rustix::fs::open("/proc", folder, Mode::empty())?;
+    // By its number in `/proc`, which may not be the one that this process knows itself by.
+    let own = rustix::fs::readlinkat(&proc, "self", Vec::new())?;
+    let own = own.to_str().map_err(io::Error::other)?.parse().map_err(io::Error::other)?;
+    let mut children = Vec::new();
+    for entry in rustix::fs::Dir::read_from(&proc)?.flatten() {
+        let Some(number) = entry.file_name().to_str().ok().and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let child = OuterPid(number);
+        if field(&String::from_utf8_lossy(&child.text("status")), "PPid:") == Some(own) {
+            children.push(child);
+        }
+    }
+    Ok(children)
+}
+
+/// What the host says of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostProcessState {
+    /// By which number this process knows it.
+    pub pid: Option<Pid>,
+    /// It has ended, and was not collected.
+    pub has_ended: bool,
+    /// Resident memory in bytes.
+    pub resident: u64,
+    /// That part of it which is no file's.
+    pub anonymous: u64,
+    /// Memory of its page tables in bytes.
+    pub page_tables: u64,
+    /// How many threads it has.
+    pub n_threads: u64,
+}
+
+impl HostProcessState {
+    /// Reads the text of a `status` file.
+    fn parse(text: &str) -> Self {
+        const KIB: u64 = 1024;
+        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+        // The last number is the one in the innermost namespace, which is this process's own.
+        let pid = line("NSpid:").or_else(|| line("Pid:")).and_then(|numbers| {
+            Pid::from_raw(numbers.split_ascii_whitespace().next_back()?.parse().ok()?)
+        });
+        let state = line("State:").unwrap_or_default().trim_start();
+        Self {
+            pid,
+            has_ended: state.starts_with(['Z', 'X']),
+            resident: field(text, "VmRSS:").unwrap_or(0).saturating_mul(KIB),
+            anonymous: field(text, "RssAnon:").unwrap_or(0).saturating_mul(KIB),
+            page_tables: field(text, "VmPTE:").unwrap_or(0).saturating_mul(KIB),
+            n_threads: field(text, "Threads:").unwrap_or(0),
+        }
+    }
+
+    /// Of this process.
+    pub fn own() -> Self {
+        Self::parse(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+    }
+}
+
+/// The first number of the line with this name.
+fn field(text: &str, name: &str) -> Option<u64> {
+    // The name of a process comes first, and may not have a line end in it: the host escapes those.
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Ends a child that was listed and has not been collected, so that the number is its own.
+pub fn kill_child(pid: Pid) {
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
 /// A process as `/proc` knows it. That may be by another number than ours, because `/proc` is
 /// the host's and this process may be in a pid namespace of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OuterPid(u32);
 
 impl OuterPid {
@@ -62,6 +169,12 @@ impl OuterPid {
         pages * PAGE
     }
 
+    /// What the host says of it; `None` once it is gone.
+    pub fn state(self) -> Option<HostProcessState> {
+        let text = self.text("status");
+        (!text.is_empty()).then(|| HostProcessState::parse(&String::from_utf8_lossy(&text)))
+    }
+
     /// A file of `/proc/<pid>`, such as `maps`; empty once the process is gone.
     pub fn text(self, file: &str) -> Vec<u8> {
         std::fs::read(format!("/proc/{}/{file}", self.0)).unwrap_or_default()
@@ -90,4 +203,35 @@ fn read_clock(clock: libc::clockid_t) -> u64 {
         return 0;
     }
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_nobody_told_of_is_listed() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let listed = [list_children().unwrap(), children_by_parent().unwrap()];
+        let state = OuterPid(child.id()).state().unwrap();
+        kill_child(state.pid.unwrap());
+        let status = child.wait().unwrap();
+        for list in listed {
+            assert!(list.contains(&OuterPid(child.id())));
+        }
+        assert!(!state.has_ended);
+        assert_eq!(state.n_threads, 1);
+        assert!(!status.success());
+    }
+
+    #[test]
+    fn what_the_host_says_of_a_process_is_understood() {
+        let text = "Name:\tx\nState:\tZ (zombie)\nPid:\t70\nNSpid:\t70\t3\nVmRSS:\t  12 kB\n\
+                    VmPTE:\t  8 kB\nThreads:\t4\n";
+        let state = HostProcessState::parse(text);
+        assert_eq!(state.pid, Pid::from_raw(3));
+        assert!(state.has_ended);
+        assert_eq!((state.resident, state.page_tables, state.n_threads), (12 << 10, 8 << 10, 4));
+        assert_eq!(HostProcessState::parse(""), HostProcessState::default());
+    }
 }

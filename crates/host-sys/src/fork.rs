@@ -48,6 +48,11 @@ pub fn fork_into(namespaces: &[Namespace]) -> io::Result<Forked> {
     }
 }
 
+/// Whether this is the first process of a pid namespace, with which all others of it end.
+pub fn is_first_process() -> bool {
+    rustix::process::getpid().as_raw_nonzero().get() == 1
+}
+
 /// Ends this process without taking apart what it has: the host does that at once.
 pub fn exit_at_once(code: i32) -> ! {
     // SAFETY: no handler and no destructor runs, and none of ours has to.

@@ -18,7 +18,10 @@ mod privileges;
 pub mod seccomp;
 mod signal_descriptor;
 
-pub use children::{HostStatus, OuterPid, process_cpu_time, reap_child, thread_cpu_time};
+pub use children::{
+    HostProcessState, HostStatus, OuterPid, collected_cpu_time, kill_child, list_children,
+    process_cpu_time, reap_child, thread_cpu_time,
+};
 pub use cpu::{
     RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, signal_frame_size, ticks,
     ticks_per_microsecond,
@@ -31,7 +34,7 @@ pub use features::{
     fsgsbase_available, futex_waitv_available, landlock_abi, openat2_available,
     seccomp_trap_available, xsave_available,
 };
-pub use fork::{Forked, exit_at_once, fork_into, map_users};
+pub use fork::{Forked, exit_at_once, fork_into, is_first_process, map_users};
 pub use landlock::{FileRules, Reach};
 pub use lookup::{LookupError, lookup_host};
 pub use namespaces::{Namespace, enter_new_namespaces};

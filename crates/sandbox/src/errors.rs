@@ -176,6 +176,11 @@ pub enum WaitError {
         "the sandbox's zygote was killed, and no program can start without it; everything inside was ended"
     )]
     ZygoteDied,
+    /// Code inside made processes in a way that only an attack on the sandbox takes.
+    #[error(
+        "a program inside attacked the sandbox: it made processes that hide from the limits; everything inside was ended"
+    )]
+    ProcessesHidden,
     /// A step on the way failed.
     #[error("cannot {step}: {cause}")]
     Host {

@@ -15,7 +15,7 @@ use kernel_core::wait::WaitQueue;
 use kernel_files::MappedFile;
 use kernel_files::lending::{self, Lender};
 use kernel_syscalls::handler::Answer;
-use kernel_tasks::Thread;
+use kernel_tasks::{Process, Thread};
 use linux_abi::Pid;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -246,6 +246,12 @@ impl Space {
             seat.last_closed.take();
         }
         self.introduce_slot(index);
+    }
+
+    /// The guest process that it runs.
+    pub fn guest_process(&self) -> Option<Rc<Process>> {
+        let seats = self.seats.borrow();
+        seats.iter().find_map(|seat| Some(Rc::clone(seat.thread.borrow().as_ref()?.process())))
     }
 
     /// Tells a slot which one it is. All else in it may be what its thread has said already.
