@@ -136,6 +136,8 @@ pub enum News {
     NotCopied(Vec<NotCopied>),
     /// What the guest did; comes before the end.
     Activity(Box<Activity>),
+    /// No guest runs any more. Comes where there is a time limit, for whoever watches from outside.
+    NoneRuns,
     /// It is over. What the guests wanted of the network in vain, where nothing may leave.
     Ended(Ending, Used, Vec<ConnectionRecord>),
 }

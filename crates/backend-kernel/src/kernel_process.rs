@@ -273,6 +273,10 @@ impl Sandbox {
             engine.kill_children();
         }
         self.is_over.set(true);
+        if self.deadline.is_some() {
+            // If it does not arrive, the starter is gone or ends us.
+            let _ = control::send(starter, &News::NoneRuns);
+        }
         self.show_output(&mut orders);
         let _ = starter.set_nonblocking(false);
         // What is done from here on is not the guest's.

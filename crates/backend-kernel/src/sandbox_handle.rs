@@ -5,6 +5,7 @@ use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use host_sys::{Forked, Namespace, map_users};
@@ -27,6 +28,8 @@ use crate::{NAME, capabilities, kernel_process, namespaces};
 const SIGSYS: i32 = 31;
 /// What the host kills by that has no memory left.
 const SIGKILL: u8 = 9;
+/// How much later than the kernel process itself its starter ends it for the time that is over.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Starts a kernel process, and waits until it has loaded the program.
 pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
@@ -79,10 +82,15 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         layers: Vec::new(),
         connections: Vec::new(),
         lists_changes: spec.lists_changes,
+        started: Instant::now(),
+        ends_by: None,
     };
     match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
         Some(News::Started(layers)) => {
             handle.layers = layers;
+            handle.started = Instant::now();
+            let time = spec.limits.timeout.and_then(|time| time.checked_add(GRACE));
+            handle.ends_by = time.and_then(|time| handle.started.checked_add(time));
             Ok(Box::new(handle))
         }
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
@@ -177,9 +185,48 @@ struct Handle {
     connections: Vec<ConnectionRecord>,
     lists_changes: bool,
     layers: Vec<LayerReport>,
+    started: Instant,
+    /// When no guest may run any more, whatever the kernel process does; `None` once none does.
+    ends_by: Option<Instant>,
 }
 
 impl Handle {
+    /// The next news of the kernel process. One that does not end its guests in time is stuck, and is
+    /// ended: the host gives no news of it then.
+    fn news(&mut self) -> io::Result<Option<News>> {
+        if let Some(ends_by) = self.ends_by {
+            let left = ends_by.saturating_duration_since(Instant::now());
+            // Zero would mean: for ever.
+            let left = left.max(Duration::from_millis(1));
+            self.reader.get_ref().set_read_timeout(Some(left))?;
+        }
+        let news = control::receive(&mut self.reader);
+        if matches!(news, Ok(Some(News::NoneRuns))) {
+            self.ends_by = None;
+            self.reader.get_ref().set_read_timeout(None)?;
+        }
+        news
+    }
+
+    /// What is known of a sandbox whose kernel process had to be ended.
+    fn report_of_stuck(&mut self) -> ExitReport {
+        let _ = kill_process(self.pid, Signal::KILL);
+        self.obituary();
+        self.has_ended = true;
+        let seen = self.porter.take().map(Porter::finish);
+        self.connections.extend(seen.unwrap_or_default());
+        ExitReport {
+            end: End::TimedOut,
+            usage: usage(&Used { wall: self.started.elapsed(), ..Used::default() }),
+            changes: None,
+            not_copied: Vec::new(),
+            activity: None,
+            containment: std::mem::take(&mut self.layers),
+            memory_kills: Vec::new(),
+            memory_kills_by_host: self.group.take().map_or(0, |it| it.n_memory_kills()),
+        }
+    }
+
     /// Waits for the kernel process, and says how it ended.
     fn obituary(&mut self) -> String {
         if let Some(words) = &self.reaped {
@@ -207,8 +254,15 @@ impl Sandbox for Handle {
         let (mut changes, mut not_copied) = (Vec::new(), Vec::new());
         let mut activity = None;
         loop {
-            let news = control::receive(&mut self.reader)
-                .map_err(|cause| WaitError::Host { step: "hear of the kernel process", cause })?;
+            let news = match self.news() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(self.report_of_stuck());
+                }
+                news => news.map_err(|cause| WaitError::Host {
+                    step: "hear of the kernel process",
+                    cause,
+                })?,
+            };
             match news {
                 Some(News::Ended(ending, used, blocked)) => {
                     self.has_ended = true;
@@ -248,7 +302,7 @@ impl Sandbox for Handle {
                 Some(News::Changes(some)) => changes.extend(some),
                 Some(News::NotCopied(failed)) => not_copied = failed,
                 Some(News::Activity(seen)) => activity = Some(seen),
-                Some(News::Started(_) | News::Refused(_)) => {}
+                Some(News::Started(_) | News::Refused(_) | News::NoneRuns) => {}
                 None => return Err(WaitError::KernelDied(self.obituary())),
             }
         }

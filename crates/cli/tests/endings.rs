@@ -92,6 +92,19 @@ fn when_the_kernel_dies_everything_dies_and_the_code_is_125() {
     assert!(errors.contains("error: the sandbox's kernel process died"), "{errors}");
 }
 
+/// A kernel process that cannot get to its own timer is ended from outside.
+#[test]
+fn time_is_over_also_when_the_kernel_is_stuck() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
+    command.args(["run", "--timeout", "2s", "--", "sh", "-c", "echo ready; exec sleep 1000"]);
+    let mut child = start_until_ready(&mut command);
+    let inside = descendants(child.id());
+    let kernel = processes().into_iter().find(|(_, parent)| *parent == child.id()).unwrap().0.0;
+    send(kernel, Signal::STOP);
+    assert_eq!(wait(&mut child).code(), Some(124));
+    assert_gone(&inside);
+}
+
 #[test]
 fn what_the_guest_leaves_running_ends_with_its_first_process() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_belljar"))
