@@ -6,6 +6,7 @@
 pub mod guests;
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
@@ -47,6 +48,7 @@ struct Attack {
     name: String,
     options: Vec<String>,
     ends_by_limit: bool,
+    without_namespaces: bool,
 }
 
 /// Processes of a sandbox that are none of the guest's: the starter, the kernel process, the zygote,
@@ -71,6 +73,19 @@ struct Place {
 impl Place {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// A program that runs `belljar` where no further namespace can be had.
+    fn belljar_without_namespaces(&self) -> Result<PathBuf> {
+        let path = self.path("belljar-without-namespaces");
+        let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+        let belljar = self.belljar.display();
+        let script = format!(
+            "#!/bin/sh\nexec unshare --user --map-root-user sh -c '{forbid}' sh '{belljar}' \"$@\"\n"
+        );
+        std::fs::write(&path, script)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        Ok(path)
     }
 }
 
@@ -178,7 +193,12 @@ fn attacks(filter: Option<&str>) -> Result<Vec<Attack>> {
         if !options.iter().any(|word| word == "--timeout") {
             bail!("{} has no time limit", path.display());
         }
-        attacks.push(Attack { name, options, ends_by_limit: first.contains("ends: limit") });
+        attacks.push(Attack {
+            name,
+            options,
+            ends_by_limit: first.contains("ends: limit"),
+            without_namespaces: first.contains("where: no namespaces"),
+        });
     }
     if attacks.is_empty() {
         bail!("no hostile guest has such a name");
@@ -198,7 +218,12 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
     arguments.extend(["--mount".into(), format!("{}:/hostile", place.guests.display())]);
     arguments.extend(["--".into(), guest, place.path("canary").display().to_string()]);
     let temporary = place.path("temporary");
-    let mut tracked = Tracked::start(&place.belljar, &temporary, &arguments)?;
+    let belljar = if attack.without_namespaces {
+        place.belljar_without_namespaces()?
+    } else {
+        place.belljar.clone()
+    };
+    let mut tracked = Tracked::start(&belljar, &temporary, &arguments)?;
     let output = drain(tracked.child.stdout.take());
     let errors = drain(tracked.child.stderr.take());
     drop(tracked.child.stdin.take());

@@ -54,6 +54,11 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
             kernel_process::run(spec, namespaces, streams, theirs, line, ahead);
         }
     };
+    let has_pid_namespace = namespaces.contains(&Namespace::Pid);
+    if !has_pid_namespace {
+        // Guest processes that the kernel process did not know would outlive it.
+        host_sys::adopt_orphans().map_err(host("adopt guest processes"))?;
+    }
     if namespaces.contains(&Namespace::User) {
         map_users(pid).map_err(host("map users"))?;
     }
@@ -84,6 +89,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         lists_changes: spec.lists_changes,
         started: Instant::now(),
         ends_by: None,
+        has_pid_namespace,
     };
     match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
         Some(News::Started(layers)) => {
@@ -188,6 +194,8 @@ struct Handle {
     started: Instant,
     /// When no guest may run any more, whatever the kernel process does; `None` once none does.
     ends_by: Option<Instant>,
+    /// The host ends every guest process with the kernel process.
+    has_pid_namespace: bool,
 }
 
 impl Handle {
@@ -244,6 +252,9 @@ impl Handle {
             },
             _ => "unknown status".to_owned(),
         };
+        if !self.has_pid_namespace {
+            host_sys::end_children_of_program(guest_process::zygote::PROGRAM_NAME);
+        }
         self.reaped = Some(words.clone());
         words
     }

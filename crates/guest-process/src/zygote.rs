@@ -16,6 +16,9 @@ use crate::host_process::{Claims, HostProcess, send, socket_pair};
 use crate::shim;
 use crate::staging::StagingTable;
 
+/// The name by which the host shows the program of guest processes.
+pub const PROGRAM_NAME: &str = "belljar-shim";
+
 /// The zygote of one sandbox.
 #[derive(Debug)]
 pub struct Zygote {
@@ -77,7 +80,7 @@ impl Zygote {
 
 /// The shim as an executable file without a name.
 fn program_file() -> Result<OwnedFd, Errno> {
-    let file = rustix::fs::memfd_create("belljar-shim", MemfdFlags::CLOEXEC)?;
+    let file = rustix::fs::memfd_create(PROGRAM_NAME, MemfdFlags::CLOEXEC)?;
     let mut rest = shim::PROGRAM;
     while !rest.is_empty() {
         let n = rustix::io::write(&file, rest)?;

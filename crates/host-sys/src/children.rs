@@ -77,6 +77,39 @@ fn children_by_parent() -> io::Result<Vec<OuterPid>> {
     Ok(children)
 }
 
+/// Has processes below this one become its children when their parents end.
+pub fn adopt_orphans() -> io::Result<()> {
+    let this = Some(rustix::process::getpid());
+    Ok(rustix::process::set_child_subreaper(this)?)
+}
+
+/// Ends the children of this process that run the program without a name that was made with this
+/// one, and collects them. Other children stay as they are.
+pub fn end_children_of_program(name: &str) {
+    let program = format!("/memfd:{name}");
+    loop {
+        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let lists =
+            tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        let children: Vec<i32> = lists
+            .flat_map(|list| {
+                list.split_whitespace().filter_map(|it| it.parse().ok()).collect::<Vec<_>>()
+            })
+            .filter(|pid| {
+                let link = std::fs::read_link(format!("/proc/{pid}/exe"));
+                link.is_ok_and(|link| link.to_string_lossy().starts_with(&program))
+            })
+            .collect();
+        if children.is_empty() {
+            return;
+        }
+        for pid in children.into_iter().filter_map(Pid::from_raw) {
+            kill_child(pid);
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+        }
+    }
+}
+
 /// What the host says of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostProcessState {

@@ -19,8 +19,9 @@ pub mod seccomp;
 mod signal_descriptor;
 
 pub use children::{
-    HostProcessState, HostStatus, OuterPid, collected_cpu_time, kill_child, list_children,
-    process_cpu_time, reap_child, thread_cpu_time,
+    HostProcessState, HostStatus, OuterPid, adopt_orphans, collected_cpu_time,
+    end_children_of_program, kill_child, list_children, process_cpu_time, reap_child,
+    thread_cpu_time,
 };
 pub use cpu::{
     RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, signal_frame_size, ticks,
