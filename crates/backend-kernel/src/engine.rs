@@ -57,6 +57,8 @@ pub struct Engine {
     pub(crate) doorbell: OwnedFd,
     pub(crate) zygote: RefCell<Option<Zygote>>,
     pub(crate) executor: RefCell<Executor>,
+    /// The host ends every guest process with this one.
+    pub(crate) is_first_process: bool,
     pub(crate) host_events: HostEvents,
     pub(crate) timers: Timers,
     /// Spaces by number; a number is free again once its host process has been reaped.

@@ -144,8 +144,6 @@ struct Sandbox {
     watch: Rc<Watch>,
     supervision: Option<Rc<Supervision>>,
     children: SignalDescriptor,
-    /// No pid namespace ends the guest processes with this one.
-    must_end_children: bool,
     /// Children and orders.
     _watches: [Watched; 2],
     results: Results,
@@ -197,7 +195,6 @@ impl Sandbox {
         // What the host has to open for us is open; what comes now is held to the mounts.
         let tracer = trace::open(spec)?;
         lockdown::note(&mut layers, awaited.restrict_files(spec));
-        let must_end_children = !host_sys::is_first_process();
         let engine = new_engine(&kernel, tracer)?;
         let watches =
             watch_the_host(&engine, &children, starter).map_err(kernel_step("watch the host"))?;
@@ -231,7 +228,6 @@ impl Sandbox {
             ended_because,
             supervision,
             children,
-            must_end_children,
             _watches: watches,
             results,
             border,
@@ -269,9 +265,6 @@ impl Sandbox {
             self.ended_because.set(Some(Ending::ZygoteDied));
         }
         engine.kill_all();
-        if self.must_end_children {
-            engine.kill_children();
-        }
         self.is_over.set(true);
         if self.deadline.is_some() {
             // If it does not arrive, the starter is gone or ends us.
@@ -464,6 +457,7 @@ fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>,
         doorbell,
         zygote: RefCell::new(Some(zygote)),
         executor: RefCell::new(Executor::new(notify)),
+        is_first_process: host_sys::is_first_process(),
         host_events: kernel.host_events.clone(),
         timers: kernel.timers.clone(),
         spaces: RefCell::default(),

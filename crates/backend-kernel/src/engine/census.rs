@@ -91,7 +91,7 @@ impl Engine {
 
     /// Ends every child that the host lists, those that never said hello included. Without a pid
     /// namespace nobody else would end them.
-    pub fn kill_children(&self) {
+    pub(super) fn kill_children(&self) {
         let mut ended = HashSet::new();
         loop {
             let pids =

@@ -348,6 +348,9 @@ impl Engine {
         for space in self.spaces.borrow().iter().flatten() {
             space.host.kill();
         }
+        if !self.is_first_process {
+            self.kill_children();
+        }
     }
 
     /// The space with this number.
