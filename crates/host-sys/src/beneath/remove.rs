@@ -1,0 +1,124 @@
+//! Removes a tree, whatever it is made of.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+
+use super::files::unguessed_name;
+use super::open::checked;
+use super::{Entry, Folder, Kind};
+
+/// How many names of a folder are read at once: a folder may have more than memory holds.
+const AT_ONCE: usize = 4096;
+/// How many folders are held at once. What lies deeper is moved up first.
+const MAX_HELD: usize = 64;
+
+impl Folder {
+    /// Removes what has this name, with everything in it; nothing to remove is no failure. Folders
+    /// that a guest locked are opened if they are ours. Links go, not what they lead to.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        let name = checked(name.as_ref())?;
+        match self.remove_name(name)? {
+            Gone::Yes => Ok(()),
+            Gone::Holds(folder) => {
+                folder.remove_contents()?;
+                self.remove_folder(name)
+            }
+        }
+    }
+
+    /// Removes everything in this folder, however deep it is.
+    pub fn remove_contents(&self) -> io::Result<()> {
+        let top = self.again()?;
+        top.unlock()?;
+        let mut levels = vec![Level { name: OsString::new(), folder: top, entries: Vec::new() }];
+        while let Some(level) = levels.last_mut() {
+            if level.entries.is_empty() {
+                level.entries = level.folder.list_some(AT_ONCE)?;
+            }
+            let Some(Entry { name, kind }) = level.entries.pop() else {
+                let done = levels.pop();
+                if let (Some(done), Some(parent)) = (done, levels.last()) {
+                    parent.folder.remove_folder(&done.name)?;
+                }
+                continue;
+            };
+            // A kind may have changed since it was listed, so that either call may have to be made.
+            let removed = match kind {
+                Kind::Folder => level.folder.hold_to_remove(&name),
+                _ => level.folder.remove_name(&name),
+            };
+            let Gone::Holds(folder) = removed? else { continue };
+            if levels.len() < MAX_HELD {
+                levels.push(Level { name, folder, entries: Vec::new() });
+            } else {
+                self.take_up(&levels, &name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a folder that lies deep to the top, where it is found again.
+    fn take_up(&self, levels: &[Level], name: &OsStr) -> io::Result<()> {
+        let Some(level) = levels.last() else { return Ok(()) };
+        match level.folder.rename(name, self, unguessed_name()?) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            moved => moved,
+        }
+    }
+
+    /// Removes a name; if it is a folder that has something in it, holds that.
+    fn remove_name(&self, name: &OsStr) -> io::Result<Gone> {
+        match unlinkat(self, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(Gone::Yes),
+            // Some file systems say that it is not permitted to unlink a folder.
+            Err(Errno::ISDIR | Errno::PERM) => self.hold_to_remove(name),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn hold_to_remove(&self, name: &OsStr) -> io::Result<Gone> {
+        match self.folder(name) {
+            Ok(folder) => {
+                folder.unlock()?;
+                Ok(Gone::Holds(folder))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Yes),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                match self.remove_file(name) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Yes),
+                    removed => removed.map(|()| Gone::Yes),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes a folder that was just emptied.
+    fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        match unlinkat(self, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            // Something else took its place.
+            Err(Errno::NOTDIR) => self.remove_file(name),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+/// What became of a name that was to be removed.
+enum Gone {
+    /// It is not there any more.
+    Yes,
+    /// It is a folder, which has to be emptied first.
+    Holds(Folder),
+}
+
+/// A folder that is being emptied.
+struct Level {
+    name: OsString,
+    folder: Folder,
+    /// What was listed and is still there.
+    entries: Vec<Entry>,
+}
