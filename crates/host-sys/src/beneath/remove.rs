@@ -29,16 +29,16 @@ impl Folder {
         }
     }
 
-    /// Removes everything in this folder, however deep it is.
+    /// Removes everything in this folder, however deep it is. What somebody else adds meanwhile may
+    /// stay, which is an error for the folder that it is in.
     pub fn remove_contents(&self) -> io::Result<()> {
         let top = self.again()?;
         top.unlock()?;
-        let mut levels = vec![Level { name: OsString::new(), folder: top, entries: Vec::new() }];
-        while let Some(level) = levels.last_mut() {
-            if level.entries.is_empty() {
-                level.entries = level.folder.list_some(AT_ONCE)?;
-            }
-            let Some(Entry { name, kind }) = level.entries.pop() else {
+        let mut levels = vec![Level::of(OsString::new(), top)];
+        loop {
+            let depth = levels.len();
+            let Some(level) = levels.last_mut() else { return Ok(()) };
+            let Some(Entry { name, kind }) = level.next()? else {
                 let done = levels.pop();
                 if let (Some(done), Some(parent)) = (done, levels.last()) {
                     parent.folder.remove_folder(&done.name)?;
@@ -51,21 +51,18 @@ impl Folder {
                 _ => level.folder.remove_name(&name),
             };
             let Gone::Holds(folder) = removed? else { continue };
-            if levels.len() < MAX_HELD {
-                levels.push(Level { name, folder, entries: Vec::new() });
-            } else {
-                self.take_up(&levels, &name)?;
+            if depth < MAX_HELD {
+                levels.push(Level::of(name, folder));
+                continue;
             }
-        }
-        Ok(())
-    }
-
-    /// Moves a folder that lies deep to the top, where it is found again.
-    fn take_up(&self, levels: &[Level], name: &OsStr) -> io::Result<()> {
-        let Some(level) = levels.last() else { return Ok(()) };
-        match level.folder.rename(name, self, unguessed_name()?) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            moved => moved,
+            // Deeper folders are moved to the top, which is listed again at its end.
+            match level.folder.rename(&name, self, unguessed_name()?) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                moved => moved?,
+            }
+            if let Some(top) = levels.first_mut() {
+                top.is_listed = false;
+            }
         }
     }
 
@@ -121,4 +118,20 @@ struct Level {
     folder: Folder,
     /// What was listed and is still there.
     entries: Vec<Entry>,
+    /// Whether everything in it has been listed.
+    is_listed: bool,
+}
+
+impl Level {
+    fn of(name: OsString, folder: Folder) -> Self {
+        Self { name, folder, entries: Vec::new(), is_listed: false }
+    }
+
+    fn next(&mut self) -> io::Result<Option<Entry>> {
+        if self.entries.is_empty() && !self.is_listed {
+            self.entries = self.folder.list_some(AT_ONCE)?;
+            self.is_listed = self.entries.len() < AT_ONCE;
+        }
+        Ok(self.entries.pop())
+    }
 }
