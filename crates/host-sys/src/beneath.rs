@@ -20,7 +20,8 @@ mod status;
 mod tests;
 mod walk;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -47,6 +48,12 @@ impl Folder {
     pub fn at(path: &Path) -> io::Result<Self> {
         let descriptor = rustix::fs::open(path, HOLD, Mode::empty())?;
         Ok(Self { descriptor })
+    }
+
+    /// The same, and makes it and what is missing above it first.
+    pub fn make_at(path: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(path)?;
+        Self::at(path)
     }
 
     /// Holds a folder in this one.
@@ -89,6 +96,11 @@ impl Folder {
         }
     }
 
+    /// Makes a private folder under a new name that begins with `prefix`.
+    pub fn make_unique_folder(&self, prefix: &str) -> io::Result<(OsString, Self)> {
+        self.with_new_name(prefix, |name| self.make_folder(name, 0o700))
+    }
+
     /// What has this name, nothing if nothing has it. A link is a link.
     pub fn status_of(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Status>> {
         let name = checked(name.as_ref())?;
@@ -108,7 +120,7 @@ impl Folder {
     pub fn read_link(&self, name: impl AsRef<OsStr>) -> io::Result<PathBuf> {
         use std::os::unix::ffi::OsStringExt;
         let target = rustix::fs::readlinkat(&self.descriptor, checked(name.as_ref())?, Vec::new())?;
-        Ok(std::ffi::OsString::from_vec(target.into_bytes()).into())
+        Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     /// Makes a link where nothing was.
@@ -153,6 +165,13 @@ impl Folder {
     /// as this value is there. For what can only be told a path, such as a mount.
     pub fn proc_path(&self) -> PathBuf {
         proc_path(self.descriptor.as_fd())
+    }
+
+    /// The folder itself, opened, for a lock on it.
+    pub fn open_itself(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Not by name: `.` is the folder that is held.
+        Ok(rustix::fs::openat(&self.descriptor, ".", flags, Mode::empty())?.into())
     }
 
     /// Another descriptor of the same folder.

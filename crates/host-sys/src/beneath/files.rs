@@ -119,20 +119,32 @@ impl Folder {
 
     /// A new file under a name that nobody can have guessed.
     fn create_beside(&self) -> io::Result<(OsString, File)> {
+        self.with_new_name(BESIDE, |name| self.create(name, 0o600))
+    }
+
+    /// Makes something under a name that begins with `prefix` and that nothing had.
+    pub(super) fn with_new_name<T>(
+        &self,
+        prefix: &str,
+        make: impl Fn(&OsStr) -> io::Result<T>,
+    ) -> io::Result<(OsString, T)> {
         for _ in 0..MAX_DRAWS {
-            let name = unguessed_name()?;
-            match self.create(&name, 0o600) {
+            let name = unguessed_name(prefix)?;
+            match make(&name) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|file| (name, file)),
+                made => return made.map(|made| (name, made)),
             }
         }
         Err(Errno::EXIST.into())
     }
 }
 
-/// A name that nobody can have guessed, and that nothing else has.
-pub(super) fn unguessed_name() -> io::Result<OsString> {
-    let mut bytes = [0; 16];
+/// How the names of files begin that are not in their place yet.
+pub(super) const BESIDE: &str = ".belljar-";
+
+/// A name that nobody can have guessed.
+pub(super) fn unguessed_name(prefix: &str) -> io::Result<OsString> {
+    let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(format!(".belljar-{:032x}", u128::from_ne_bytes(bytes)).into())
+    Ok(format!("{prefix}{:016x}", u64::from_ne_bytes(bytes)).into())
 }

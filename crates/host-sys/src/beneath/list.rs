@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Dir, Mode, OFlags, openat};
+use rustix::fs::Dir;
 
 use super::{Folder, Kind};
 
@@ -31,9 +31,7 @@ impl Folder {
     /// At most so many of the names in this folder, as they come.
     pub(super) fn list_some(&self, most: usize) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        // Not by name: `.` is the folder that is held.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        for entry in Dir::new(openat(self, ".", flags, Mode::empty())?)? {
+        for entry in Dir::new(self.open_itself()?)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name == "." || name == ".." {

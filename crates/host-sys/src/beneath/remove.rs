@@ -6,7 +6,7 @@ use std::io;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 
-use super::files::unguessed_name;
+use super::files::{BESIDE, unguessed_name};
 use super::open::checked;
 use super::{Entry, Folder, Kind};
 
@@ -19,11 +19,20 @@ impl Folder {
     /// Removes what has this name, with everything in it; nothing to remove is no failure. Folders
     /// that a guest locked are opened if they are ours. Links go, not what they lead to.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
-        let name = checked(name.as_ref())?;
-        match self.remove_name(name)? {
+        self.remove_with(name.as_ref(), Locked::Opened)
+    }
+
+    /// The same for what is the user's: a folder that the user locked stays.
+    pub fn remove_unlocked(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        self.remove_with(name.as_ref(), Locked::Kept)
+    }
+
+    fn remove_with(&self, name: &OsStr, locked: Locked) -> io::Result<()> {
+        let name = checked(name)?;
+        match self.remove_name(name, locked)? {
             Gone::Yes => Ok(()),
             Gone::Holds(folder) => {
-                folder.remove_contents()?;
+                folder.empty(locked)?;
                 self.remove_folder(name)
             }
         }
@@ -32,8 +41,12 @@ impl Folder {
     /// Removes everything in this folder, however deep it is. What somebody else adds meanwhile may
     /// stay, which is an error for the folder that it is in.
     pub fn remove_contents(&self) -> io::Result<()> {
+        self.unlock()?;
+        self.empty(Locked::Opened)
+    }
+
+    fn empty(&self, locked: Locked) -> io::Result<()> {
         let top = self.again()?;
-        top.unlock()?;
         let mut levels = vec![Level::of(OsString::new(), top)];
         loop {
             let depth = levels.len();
@@ -47,8 +60,8 @@ impl Folder {
             };
             // A kind may have changed since it was listed, so that either call may have to be made.
             let removed = match kind {
-                Kind::Folder => level.folder.hold_to_remove(&name),
-                _ => level.folder.remove_name(&name),
+                Kind::Folder => level.folder.hold_to_remove(&name, locked),
+                _ => level.folder.remove_name(&name, locked),
             };
             let Gone::Holds(folder) = removed? else { continue };
             if depth < MAX_HELD {
@@ -56,7 +69,7 @@ impl Folder {
                 continue;
             }
             // Deeper folders are moved to the top, which is listed again at its end.
-            match level.folder.rename(&name, self, unguessed_name()?) {
+            match level.folder.rename(&name, self, unguessed_name(BESIDE)?) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 moved => moved?,
             }
@@ -67,19 +80,21 @@ impl Folder {
     }
 
     /// Removes a name; if it is a folder that has something in it, holds that.
-    fn remove_name(&self, name: &OsStr) -> io::Result<Gone> {
+    fn remove_name(&self, name: &OsStr, locked: Locked) -> io::Result<Gone> {
         match unlinkat(self, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(Gone::Yes),
             // Some file systems say that it is not permitted to unlink a folder.
-            Err(Errno::ISDIR | Errno::PERM) => self.hold_to_remove(name),
+            Err(Errno::ISDIR | Errno::PERM) => self.hold_to_remove(name, locked),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    fn hold_to_remove(&self, name: &OsStr) -> io::Result<Gone> {
+    fn hold_to_remove(&self, name: &OsStr, locked: Locked) -> io::Result<Gone> {
         match self.folder(name) {
             Ok(folder) => {
-                folder.unlock()?;
+                if locked == Locked::Opened {
+                    folder.unlock()?;
+                }
                 Ok(Gone::Holds(folder))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Yes),
@@ -102,6 +117,15 @@ impl Folder {
             Err(errno) => Err(errno.into()),
         }
     }
+}
+
+/// What becomes of folders whose owner may not change them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locked {
+    /// They are unlocked, and go.
+    Opened,
+    /// They stay, which is an error.
+    Kept,
 }
 
 /// What became of a name that was to be removed.

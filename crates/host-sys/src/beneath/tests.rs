@@ -268,6 +268,9 @@ fn locked_folders_are_removed() {
                 fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
             }
         }
+        let kept = case.folder.remove_unlocked("fixed").unwrap_err();
+        assert_eq!(kept.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::metadata(case.tree.join("fixed")).unwrap().mode() & 0o777, 0o555);
         fs::set_permissions(&case.tree, fs::Permissions::from_mode(0o500)).unwrap();
         case.folder.remove_contents().unwrap();
         assert_eq!(case.folder.list(9).unwrap(), []);

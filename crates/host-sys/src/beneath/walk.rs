@@ -22,6 +22,19 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// The failure of a tree that has more names.
+    pub fn too_many(&self) -> io::Error {
+        too_many(self.entries)
+    }
+
+    /// The failure of a tree that is deeper.
+    pub fn too_deep(&self) -> io::Error {
+        let words = format!("folders lie in each other more than {} deep", self.depth);
+        io::Error::new(io::ErrorKind::QuotaExceeded, words)
+    }
+}
+
 /// Something that a walk has come to.
 #[derive(Debug)]
 pub struct Found<'w> {
@@ -72,7 +85,7 @@ impl Folder {
                 continue;
             }
             if depth > limits.depth {
-                return Err(at(&path, &too_deep(limits.depth)));
+                return Err(at(&path, &limits.too_deep()));
             }
             let inner = level.folder.folder(&name);
             let inner = inner.and_then(|folder| Level::of(folder, &mut left, limits));
@@ -90,18 +103,13 @@ struct Level {
 impl Level {
     fn of(folder: Folder, left: &mut usize, limits: Limits) -> io::Result<Self> {
         let entries = folder.list(*left).map_err(|error| match error.kind() {
-            io::ErrorKind::QuotaExceeded => too_many(limits.entries),
+            io::ErrorKind::QuotaExceeded => limits.too_many(),
             _ => error,
         })?;
         *left = left.saturating_sub(entries.len());
         let names = entries.into_iter().rev().map(|Entry { name, .. }| name).collect();
         Ok(Self { folder, names })
     }
-}
-
-fn too_deep(most: usize) -> io::Error {
-    let words = format!("folders lie in each other more than {most} deep");
-    io::Error::new(io::ErrorKind::QuotaExceeded, words)
 }
 
 /// The same failure, with the place where it happened.
