@@ -15,6 +15,7 @@ mod files;
 mod list;
 mod open;
 mod remove;
+mod results;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use rustix::io::Errno;
 
 pub use files::Held;
 pub use list::Entry;
+pub use results::ResultFile;
 pub use status::{Kind, Status};
 pub use walk::{Found, Limits, Next};
 

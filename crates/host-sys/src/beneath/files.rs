@@ -28,12 +28,18 @@ pub struct Held {
 impl Held {
     /// Opens the file for reading. Anything else than a file is refused, unopened.
     pub fn open(&self) -> io::Result<File> {
-        if self.status.kind != Kind::File {
-            let words = format!("it is {}, not a file", self.status.kind.words());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
-        }
+        self.check_file()?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(open_again(&self.descriptor, flags)?.into())
+    }
+
+    /// Fails if it is no file.
+    pub fn check_file(&self) -> io::Result<()> {
+        if self.status.kind == Kind::File {
+            return Ok(());
+        }
+        let words = format!("it is {}, not a file", self.status.kind.words());
+        Err(io::Error::new(io::ErrorKind::InvalidInput, words))
     }
 
     /// Sets its permissions. A link has none.
