@@ -10,6 +10,7 @@ use egress::ledger::Ledger;
 use egress::policy::Decision;
 use egress::porter::{self, Duty};
 use egress::protocol;
+use host_sys::beneath::ResultFile;
 use host_sys::rustix;
 use host_sys::rustix::process::{Pid, WaitOptions, waitpid};
 use host_sys::{Forked, fork_into, lookup_host};
@@ -57,7 +58,7 @@ pub fn start(spec: &SandboxSpec) -> Result<Option<(Porter, Line)>, StartError> {
 pub fn open_audit(spec: &SandboxSpec) -> Result<Option<File>, StartError> {
     let Some(path) = &spec.audit else { return Ok(None) };
     let purpose = "write the audit log to";
-    let file = File::create(path);
+    let file = ResultFile::create(path);
     file.map(Some).map_err(|cause| StartError::Path { purpose, path: path.clone(), cause })
 }
 

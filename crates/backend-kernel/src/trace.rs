@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
+use host_sys::beneath::ResultFile;
 use kernel_core::memory::{CString, UserPtr};
 use kernel_syscalls::{Argument, Kind};
 use kernel_tasks::Thread;
@@ -33,11 +34,13 @@ pub fn open(spec: &SandboxSpec) -> Result<Option<Tracer>, Refusal> {
             Ok(copy.ok().map(|fd| Tracer::new(File::from(fd))))
         }
         Trace::File(path) => {
-            File::create(path).map(|file| Some(Tracer::new(file))).map_err(|error| Refusal::Path {
+            let file = ResultFile::create(path);
+            file.map(|file| Some(Tracer::new(file))).map_err(|error| Refusal::Path {
                 purpose: Purpose::Trace,
                 path: path.as_os_str().as_bytes().to_vec(),
                 errno: error.raw_os_error().unwrap_or(5),
-                reason: None,
+                // What the host did not say, we did.
+                reason: error.raw_os_error().is_none().then(|| error.to_string()),
             })
         }
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use host_sys::beneath::ResultFile;
 use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
 use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec};
 use serde_json::json;
@@ -37,17 +38,16 @@ pub fn launch_with(
     spec: &SandboxSpec,
     streams: Streams,
 ) -> Result<ExitReport, Failure> {
-    if let Some(Some(target)) = options.activity {
-        target.check()?;
-    }
+    let activity = options.activity.map(|it| it.map(ReportTarget::open).transpose()).transpose()?;
+    let ending = options.report.map(EndReport::open).transpose()?;
     let outcome = start_and_wait(options.backend, spec, streams);
-    if let Some(path) = options.report {
-        write_report(path, &outcome)?;
+    if let Some(ending) = ending {
+        ending.write(&outcome)?;
     }
     let report = outcome?;
     tell_end(&report, spec);
-    if let Some(target) = options.activity {
-        RunReport::new(spec, &report).write(target)?;
+    if let Some(place) = &activity {
+        RunReport::new(spec, &report).write(place.as_ref())?;
     }
     Ok(report)
 }
@@ -192,18 +192,36 @@ pub fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
     }
 }
 
-/// Writes how a sandbox ended, or why it did not start, for machines.
-pub fn write_report(path: &Path, outcome: &Result<ExitReport, Failure>) -> Result<(), Failure> {
-    let report = match outcome {
-        Ok(report) => json!({ "exit_code": report.end.exit_code(), "report": report }),
-        Err(failure) => {
-            json!({ "exit_code": failure.exit_code(), "error": failure.message() })
-        }
-    };
-    std::fs::write(path, format!("{report:#}\n")).map_err(|error| {
-        Failure::new(format!("cannot write the report to {}: {error}", path.display()))
-            .code(Failure::CANNOT_START)
-    })
+/// A file that says how a sandbox ended, or why it did not start, for machines. Its folder is held
+/// from before the run: a guest may have it.
+pub struct EndReport<'p> {
+    path: &'p Path,
+    file: ResultFile,
+}
+
+impl<'p> EndReport<'p> {
+    /// Fails now if the file could not be written after the run.
+    pub fn open(path: &'p Path) -> Result<Self, Failure> {
+        let file = ResultFile::at(path).map_err(|error| no_report(path, &error))?;
+        Ok(Self { path, file })
+    }
+
+    /// Writes it.
+    pub fn write(&self, outcome: &Result<ExitReport, Failure>) -> Result<(), Failure> {
+        let report = match outcome {
+            Ok(report) => json!({ "exit_code": report.end.exit_code(), "report": report }),
+            Err(failure) => {
+                json!({ "exit_code": failure.exit_code(), "error": failure.message() })
+            }
+        };
+        let written = self.file.write(format!("{report:#}\n").as_bytes());
+        written.map_err(|error| no_report(self.path, &error))
+    }
+}
+
+fn no_report(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot write the report to {}: {error}", path.display()))
+        .code(Failure::CANNOT_START)
 }
 
 #[cfg(test)]

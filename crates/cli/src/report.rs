@@ -10,6 +10,7 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
+use host_sys::beneath::ResultFile;
 use sandbox::{End, ExitReport, Usage};
 use sandbox_spec::{Activity, Change, MountAccess, NetworkPolicy, PathUse, SandboxSpec};
 use serde::Serialize;
@@ -50,16 +51,17 @@ impl ReportTarget {
     }
 
     /// Fails now if the report could not be written after the run. What is there stays as it is.
-    pub fn check(&self) -> Result<(), Failure> {
-        check_writable(self.path()).map_err(|error| failed(self.path(), &error))
+    pub fn open(&self) -> Result<OpenReport, Failure> {
+        let file = ResultFile::at(self.path()).map_err(|error| failed(self.path(), &error))?;
+        Ok(OpenReport { target: self.clone(), file })
     }
 }
 
-/// Fails if a file cannot be written, or cannot be made. What is there stays as it is.
-pub fn check_writable(path: &Path) -> std::io::Result<()> {
-    let existed = path.exists();
-    std::fs::OpenOptions::new().append(true).create(true).open(path)?;
-    if existed { Ok(()) } else { std::fs::remove_file(path) }
+/// Where a report goes, held from before the run: a guest may have that folder.
+#[derive(Debug)]
+pub struct OpenReport {
+    target: ReportTarget,
+    file: ResultFile,
 }
 
 /// What became of what a skill wrote to its work folder.
@@ -157,21 +159,20 @@ impl RunReport {
     }
 
     /// Writes the report to a file, or prints it on standard error.
-    pub fn write(&self, target: Option<&ReportTarget>) -> Result<(), Failure> {
-        let (path, text) = match target {
-            None => {
-                eprint!("\n{}", text::text(self));
-                return Ok(());
-            }
-            Some(ReportTarget::Page(path)) => (path, page::page(self)),
-            Some(ReportTarget::Text(path)) => (path, text::text(self)),
-            Some(ReportTarget::Json(path)) => {
+    pub fn write(&self, place: Option<&OpenReport>) -> Result<(), Failure> {
+        let Some(OpenReport { target, file }) = place else {
+            eprint!("\n{}", text::text(self));
+            return Ok(());
+        };
+        let text = match target {
+            ReportTarget::Page(_) => page::page(self),
+            ReportTarget::Text(_) => text::text(self),
+            ReportTarget::Json(path) => {
                 let json = serde_json::to_string_pretty(self);
-                let json = json.map_err(|error| failed(path, &error.into()))?;
-                (path, json + "\n")
+                json.map_err(|error| failed(path, &error.into()))? + "\n"
             }
         };
-        std::fs::write(path, text).map_err(|error| failed(path, &error))
+        file.write(text.as_bytes()).map_err(|error| failed(target.path(), &error))
     }
 
     fn title(&self) -> String {

@@ -3,6 +3,7 @@
 //! Most of them are `rustix`; what it does not have is here, each in a file of its own. This
 //! crate knows nothing of guests or of the kernel's objects.
 
+pub mod beneath;
 mod children;
 mod cpu;
 mod descriptors;

@@ -7,11 +7,12 @@
 //! as the run goes on, and `NAME/told` is there once the user was told of it. So what a run left
 //! that was killed is found by the next one.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use host_sys::beneath::{Folder, Status};
 use serde::{Deserialize, Serialize};
 use skills::printable;
 
@@ -32,8 +33,12 @@ pub struct Origin {
 /// A folder with the changes of one run.
 #[derive(Debug)]
 pub struct Aside {
-    /// The folder itself, removed with this value unless it is kept.
-    folder: Option<tempfile::TempDir>,
+    /// The folder that all of them are in.
+    top: Folder,
+    name: OsString,
+    folder: Folder,
+    /// Whether the folder stays when this value goes.
+    is_kept: bool,
     path: PathBuf,
     origin: Origin,
     /// Held while a run, or a decision, is under way.
@@ -49,34 +54,44 @@ impl Aside {
                 .hint("let XDG_STATE_HOME name a folder that can be written")
                 .code(Failure::CANNOT_START)
         };
-        std::fs::create_dir_all(&top).map_err(failed)?;
         let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let name: String = origin.skill.chars().take(64).map(word).collect();
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{name}-"))
-            .tempdir_in(&top)
-            .map_err(failed)?;
-        let path = folder.path().to_path_buf();
-        for folder in [FILES, NOTHING] {
-            std::fs::create_dir(path.join(folder)).map_err(failed)?;
+        let prefix: String = origin.skill.chars().take(64).map(word).collect();
+        let state = Folder::make_at(&top).map_err(failed)?;
+        let (name, folder) = state.make_unique_folder(&format!("{prefix}-")).map_err(failed)?;
+        let path = top.join(&name);
+        // From here on what was made goes if something fails.
+        let lock = folder.open_itself().map_err(failed)?;
+        let mut made = Self { top: state, name, folder, is_kept: false, path, origin, _lock: lock };
+        made._lock = made.prepare().map_err(failed)?;
+        Ok(made)
+    }
+
+    /// Makes what is in a new one, and locks it.
+    fn prepare(&self) -> io::Result<File> {
+        for name in [FILES, NOTHING] {
+            self.folder.make_folder(name, 0o755)?;
         }
-        let text = serde_json::to_string_pretty(&origin).map_err(|e| failed(e.into()))?;
-        let file = path.join(ORIGIN);
-        let lock = File::create(&file).map_err(failed)?;
-        lock.try_lock().map_err(|error| failed(error.into()))?;
-        std::fs::write(&file, text).map_err(failed)?;
-        Ok(Self { folder: Some(folder), path, origin, _lock: lock })
+        let mut file = self.folder.create(ORIGIN, 0o600)?;
+        file.try_lock()?;
+        file.write_all(serde_json::to_string_pretty(&self.origin)?.as_bytes())?;
+        Ok(file)
     }
 
     /// What every run has kept and nobody has decided about, by path. Runs that go on are not
     /// among them.
     pub fn all() -> Result<Vec<Self>, Failure> {
-        let entries = std::fs::read_dir(state_folder()?);
+        let top = state_folder()?;
+        let failed = |error: io::Error| {
+            Failure::new(format!("cannot read what is kept in {}: {error}", top.display()))
+        };
+        let state = match Folder::at(&top) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            held => held.map_err(failed)?,
+        };
+        let entries = state.list(MAX_KEPT).map_err(failed)?;
         // What cannot be opened is no folder of ours, or is in use.
-        let opened = entries.into_iter().flatten().flatten().map(|entry| Self::open(&entry.path()));
-        let mut all: Vec<Self> = opened.filter_map(Result::ok).collect();
-        all.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(all)
+        let opened = entries.iter().map(|entry| Self::open_in(&state, &top, &entry.name));
+        Ok(opened.filter_map(Result::ok).collect())
     }
 
     /// Tells of what runs have left that were killed before they could tell of it, once. What
@@ -84,7 +99,7 @@ impl Aside {
     pub fn tell_forgotten() {
         // Who has no state folder has nothing in it.
         for aside in Self::all().unwrap_or_default() {
-            if aside.path.join(TOLD).exists() {
+            if aside.folder.status_of(TOLD).is_ok_and(|it| it.is_some()) {
                 continue;
             }
             match aside.changes() {
@@ -104,7 +119,7 @@ impl Aside {
     /// The user knows of it.
     pub fn set_told(&self) {
         // Who could not be marked is told of again.
-        let _ = File::create(self.path.join(TOLD));
+        let _ = self.folder.create(TOLD, 0o600);
     }
 
     /// What it is, in a line.
@@ -131,14 +146,26 @@ impl Aside {
         }
     }
 
-    /// Opens one that was kept.
+    /// Opens one that was kept. Only those in the user's state folder are: what says where changes
+    /// go must not come from elsewhere.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |error: io::Error| {
-            Failure::new(format!("{} holds no changes of a run: {error}", path.display()))
-                .hint("give the folder that `belljar skill run` named at its end")
-        };
-        let path = path.canonicalize().map_err(failed)?;
-        let lock = File::open(path.join(ORIGIN)).map_err(failed)?;
+        let failed = |error: io::Error| not_kept(path, &error);
+        let absolute = std::path::absolute(path).map_err(failed)?;
+        let given = Folder::at(&absolute).and_then(|folder| folder.status()).map_err(failed)?;
+        let top = state_folder()?;
+        let state = Folder::at(&top).map_err(failed)?;
+        let name = absolute.file_name().unwrap_or_default();
+        match state.folder(name).and_then(|folder| folder.status()) {
+            Ok(ours) if ours.identity == given.identity => Self::open_in(&state, &top, name),
+            _ => Err(not_kept(path, &format!("it is not in {}", top.display()))),
+        }
+    }
+
+    fn open_in(state: &Folder, top: &Path, name: &OsStr) -> Result<Self, Failure> {
+        let path = top.join(name);
+        let failed = |error: io::Error| not_kept(&path, &error);
+        let folder = state.folder(name).map_err(failed)?;
+        let lock = folder.open(ORIGIN).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -147,9 +174,10 @@ impl Aside {
                     .hint("wait for the end of the run that writes to it"));
             }
         }
-        let text = std::fs::read(path.join(ORIGIN)).map_err(failed)?;
+        let text = folder.read(ORIGIN, MAX_ORIGIN_BYTES).map_err(failed)?;
         let origin = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
-        Ok(Self { folder: None, path, origin, _lock: lock })
+        let top = state.again().map_err(failed)?;
+        Ok(Self { top, name: name.to_owned(), folder, is_kept: true, path, origin, _lock: lock })
     }
 
     /// Its path.
@@ -174,7 +202,11 @@ impl Aside {
 
     /// What was changed.
     pub fn changes(&self) -> Result<Vec<Change>, Failure> {
-        changes::list(&self.files(), self.origin.folder.as_deref()).map_err(|error| {
+        let listed = || {
+            let lower = self.origin.folder.as_deref().map(Folder::at).transpose()?;
+            changes::list_beneath(&self.folder.folder(FILES)?, lower.as_ref())
+        };
+        listed().map_err(|error: io::Error| {
             Failure::new(format!("cannot list what was written: {error}"))
                 .hint(format!("it is in {}", self.path.display()))
         })
@@ -182,16 +214,13 @@ impl Aside {
 
     /// Lets the folder stay when this value goes.
     pub fn keep(&mut self) {
-        if let Some(folder) = &mut self.folder {
-            folder.disable_cleanup(true);
-        }
+        self.is_kept = true;
     }
 
     /// Removes it.
-    pub fn discard(self) -> Result<(), Failure> {
-        // Folders that the guest locked cannot be removed before they are listed.
-        let _ = self.changes();
-        std::fs::remove_dir_all(&self.path).map_err(|error| {
+    pub fn discard(mut self) -> Result<(), Failure> {
+        self.is_kept = true;
+        self.top.remove(&self.name).map_err(|error| {
             Failure::new(format!("cannot remove {}: {error}", self.path.display()))
         })
     }
@@ -199,12 +228,16 @@ impl Aside {
     /// Refuses to replace what somebody else changed since the run began: the skill has not seen it,
     /// and whoever agrees to what the skill wrote need not know of it.
     fn refuse_newer(&mut self, folder: &Path, changes: &[Change]) -> Result<(), Failure> {
-        let Ok(began) = std::fs::metadata(self.path.join(ORIGIN)) else { return Ok(()) };
-        let began = (began.mtime(), began.mtime_nsec());
+        let Ok(Some(began)) = self.folder.status_of(ORIGIN) else { return Ok(()) };
+        // Who cannot be looked at cannot be written to either, which is then told.
+        let Ok(there) = Folder::at(folder) else { return Ok(()) };
+        let status = |path: &Path| {
+            let (parent, name) = there.parent_of(path).ok()?;
+            parent.status_of(name).ok()?
+        };
         let is_newer = |change: &&Change| {
-            let there = std::fs::symlink_metadata(folder.join(&change.path));
-            let changed = |it: std::fs::Metadata| (it.ctime(), it.ctime_nsec());
-            change.now != Now::Folder && there.is_ok_and(|there| changed(there) > began)
+            let is_after = |it: Status| it.changed > began.modified;
+            change.now != Now::Folder && status(&change.path).is_some_and(is_after)
         };
         let newer: Vec<&Change> = changes.iter().filter(is_newer).collect();
         if newer.is_empty() {
@@ -250,6 +283,15 @@ impl Aside {
     }
 }
 
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // What stays is found by the next run, and told of.
+            let _ = self.top.remove(&self.name);
+        }
+    }
+}
+
 /// What becomes of files that somebody else changed since the run began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newer {
@@ -259,10 +301,19 @@ pub enum Newer {
     Replace,
 }
 
+/// How many runs may have kept something.
+const MAX_KEPT: usize = 100_000;
+/// How long the text may be that says whose changes they are.
+const MAX_ORIGIN_BYTES: u64 = 64 << 10;
 const FILES: &str = "files";
 const NOTHING: &str = "nothing";
 const TOLD: &str = "told";
 const ORIGIN: &str = "origin.json";
+
+fn not_kept(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{} holds no changes of a run: {why}", path.display()))
+        .hint("give the folder that `belljar skill run` named at its end")
+}
 
 fn state_folder() -> Result<PathBuf, Failure> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());

@@ -3,13 +3,14 @@
 //! The layer is laid out as Linux's overlayfs does it: a file that is there replaces the one
 //! below, a character device 0:0 removes it, and a folder with the mark `opaque` hides the one
 //! below. A file that was only copied up, or was written with what it had, is no change.
+//!
+//! A guest wrote the layer: both sides are read beneath folders that are held.
 
-use std::fs::{self, File, Metadata};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use host_sys::rustix;
+use host_sys::beneath::{Entry, Folder, Kind, Limits, Status};
 pub use sandbox_spec::{Change, Happened, Now};
 
 /// A folder at the top of the layer in which the kernel makes files ready. A run that was killed
@@ -18,10 +19,20 @@ const WORK: &str = ".belljar-work";
 
 /// Lists what the layer `upper` changes in the folder `lower`, folders before what is in them.
 /// Without a `lower` everything is new.
-pub fn list(upper: &Path, lower: Option<&Path>) -> io::Result<Vec<Change>> {
-    let mut listing = Listing { upper, lower, changes: Vec::new() };
+pub fn list_beneath(upper: &Folder, lower: Option<&Folder>) -> io::Result<Vec<Change>> {
+    let limits = Limits::default();
+    let mut listing = Listing { limits, n_seen: 0, changes: Vec::new() };
     let mut pending = vec![(PathBuf::new(), Beneath::Shown)];
-    while let Some((folder, beneath)) = pending.pop() {
+    while let Some((path, beneath)) = pending.pop() {
+        if path.components().count() > limits.depth {
+            return Err(limits.too_deep());
+        }
+        let folder = Pair {
+            upper: upper.descend(&path)?,
+            // Where the folder has something else, or nothing, everything is new.
+            lower: lower.and_then(|lower| lower.descend(&path).ok()),
+            path,
+        };
         listing.list_folder(&folder, beneath, &mut pending)?;
     }
     listing.changes.sort_by(|a, b| a.path.cmp(&b.path));
@@ -37,115 +48,116 @@ enum Beneath {
     Hidden,
 }
 
-struct Listing<'l> {
-    upper: &'l Path,
-    lower: Option<&'l Path>,
+/// A folder of the layer, and the one that it changes.
+struct Pair {
+    path: PathBuf,
+    upper: Folder,
+    lower: Option<Folder>,
+}
+
+impl Pair {
+    /// What the folder had under this name before the run.
+    fn before(&self, name: &OsStr) -> Option<Status> {
+        self.lower.as_ref()?.status_of(name).ok().flatten()
+    }
+
+    fn is_opaque(&self, name: &OsStr) -> bool {
+        let mut value = [0; 1];
+        let folder = self.upper.folder(name);
+        folder.is_ok_and(|it| it.attribute("user.overlay.opaque", &mut value) == Some(b"y"))
+    }
+
+    fn now(&self, name: &OsStr, is: &Status) -> io::Result<Now> {
+        Ok(match is.kind {
+            Kind::File => Now::File { size: is.size },
+            Kind::Link => Now::Link { target: self.upper.read_link(name)? },
+            _ => Now::Special,
+        })
+    }
+
+    fn is_same(&self, name: &OsStr, is: &Status, was: Option<&Status>) -> io::Result<bool> {
+        let (Some(was), Some(lower)) = (was, &self.lower) else { return Ok(false) };
+        match (is.kind, was.kind) {
+            (Kind::Link, Kind::Link) => Ok(self.upper.read_link(name)? == lower.read_link(name)?),
+            (Kind::File, Kind::File) if is.size == was.size && is.mode == was.mode => {
+                // One that cannot be read any more is shown rather than passed over.
+                Ok(have_same_bytes(&self.upper, lower, name).unwrap_or(false))
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+struct Listing {
+    limits: Limits,
+    /// How many names were looked at.
+    n_seen: usize,
     changes: Vec<Change>,
 }
 
-impl Listing<'_> {
+impl Listing {
     fn add(&mut self, path: PathBuf, happened: Happened, now: Now) {
         self.changes.push(Change { path, happened, now });
     }
 
-    /// What the folder had at this path before the run.
-    fn before(&self, path: &Path) -> Option<Metadata> {
-        fs::symlink_metadata(self.lower?.join(path)).ok()
-    }
-
     fn list_folder(
         &mut self,
-        folder: &Path,
+        folder: &Pair,
         beneath: Beneath,
         pending: &mut Vec<(PathBuf, Beneath)>,
     ) -> io::Result<()> {
-        for entry in read_folder(&self.upper.join(folder))? {
-            let path = folder.join(&entry);
+        // The guest may have taken our right to read it; it is ours to give.
+        folder.upper.unlock()?;
+        for name in self.names(&folder.upper)? {
+            let path = folder.path.join(&name);
             if path == Path::new(WORK) {
                 continue;
             }
-            let is = fs::symlink_metadata(self.upper.join(&path))?;
-            let was = self.before(&path);
-            if is_whiteout(&is) {
+            let Some(is) = folder.upper.status_of(&name)? else { continue };
+            let was = folder.before(&name);
+            if is.character_device == Some(0) {
                 if was.is_some() {
                     self.add(path, Happened::Removed, Now::Nothing);
                 }
-            } else if is.is_dir() {
-                let merges = was.as_ref().is_some_and(Metadata::is_dir);
-                let hides = beneath == Beneath::Hidden || is_opaque(&self.upper.join(&path));
+            } else if is.kind == Kind::Folder {
+                let merges = was.is_some_and(|was| was.kind == Kind::Folder);
+                let hides = beneath == Beneath::Hidden || folder.is_opaque(&name);
                 let below = if merges && hides { Beneath::Hidden } else { Beneath::Shown };
                 if !merges {
-                    self.add(path.clone(), happened(was.as_ref()), Now::Folder);
+                    self.add(path.clone(), happened(was), Now::Folder);
                 }
                 pending.push((path, below));
-            } else if !self.is_same(&path, &is, was.as_ref())? {
-                let now = self.now(&path, &is)?;
-                self.add(path, happened(was.as_ref()), now);
+            } else if !folder.is_same(&name, &is, was.as_ref())? {
+                let now = folder.now(&name, &is)?;
+                self.add(path, happened(was), now);
             }
         }
-        if let (Beneath::Hidden, Some(lower)) = (beneath, self.lower) {
-            for entry in read_folder(&lower.join(folder))? {
-                let path = folder.join(entry);
-                if fs::symlink_metadata(self.upper.join(&path)).is_err() {
-                    self.add(path, Happened::Removed, Now::Nothing);
+        if let (Beneath::Hidden, Some(lower)) = (beneath, &folder.lower) {
+            for name in self.names(lower)? {
+                if folder.upper.status_of(&name)?.is_none() {
+                    self.add(folder.path.join(name), Happened::Removed, Now::Nothing);
                 }
             }
         }
         Ok(())
     }
 
-    fn now(&self, path: &Path, is: &Metadata) -> io::Result<Now> {
-        Ok(if is.is_file() {
-            Now::File { size: is.len() }
-        } else if is.is_symlink() {
-            Now::Link { target: fs::read_link(self.upper.join(path))? }
-        } else {
-            Now::Special
-        })
-    }
-
-    fn is_same(&self, path: &Path, is: &Metadata, was: Option<&Metadata>) -> io::Result<bool> {
-        let (Some(was), Some(lower)) = (was, self.lower) else { return Ok(false) };
-        let (upper, lower) = (self.upper.join(path), lower.join(path));
-        if is.is_symlink() && was.is_symlink() {
-            return Ok(fs::read_link(upper)? == fs::read_link(lower)?);
+    fn names(&mut self, folder: &Folder) -> io::Result<Vec<OsString>> {
+        let entries = folder.list(self.limits.entries)?;
+        self.n_seen = self.n_seen.saturating_add(entries.len());
+        if self.n_seen > self.limits.entries {
+            return Err(self.limits.too_many());
         }
-        if !(is.is_file() && was.is_file() && is.len() == was.len() && is.mode() == was.mode()) {
-            return Ok(false);
-        }
-        // One that cannot be read any more is shown rather than passed over.
-        Ok(have_same_bytes(&upper, &lower).unwrap_or(false))
+        Ok(entries.into_iter().map(|Entry { name, .. }| name).collect())
     }
 }
 
-fn happened(was: Option<&Metadata>) -> Happened {
+fn happened(was: Option<Status>) -> Happened {
     if was.is_some() { Happened::Changed } else { Happened::Created }
 }
 
-fn is_whiteout(metadata: &Metadata) -> bool {
-    metadata.file_type().is_char_device() && metadata.rdev() == 0
-}
-
-fn is_opaque(folder: &Path) -> bool {
-    let mut value = [0; 1];
-    let got = rustix::fs::lgetxattr(folder, "user.overlay.opaque", &mut value);
-    got == Ok(1) && value == *b"y"
-}
-
-/// The names in a folder. The guest may have taken our right to read it; it is ours to give.
-fn read_folder(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-            fs::read_dir(folder)?
-        }
-        entries => entries?,
-    };
-    entries.map(|entry| Ok(entry?.file_name())).collect()
-}
-
-fn have_same_bytes(a: &Path, b: &Path) -> io::Result<bool> {
-    let (mut a, mut b) = (File::open(a)?, File::open(b)?);
+fn have_same_bytes(a: &Folder, b: &Folder, name: &OsStr) -> io::Result<bool> {
+    let (mut a, mut b) = (a.open(name)?, b.open(name)?);
     let (mut from_a, mut from_b) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {
         let n = a.read(&mut from_a)?;
@@ -160,8 +172,15 @@ fn have_same_bytes(a: &Path, b: &Path) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use std::fs;
+
+    /// The same for paths.
+    pub fn list(upper: &Path, lower: Option<&Path>) -> io::Result<Vec<Change>> {
+        let lower = lower.map(Folder::at).transpose()?;
+        list_beneath(&Folder::at(upper)?, lower.as_ref())
+    }
 
     fn words(upper: &Path, lower: &Path) -> Vec<String> {
         let word =

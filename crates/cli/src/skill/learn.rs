@@ -3,22 +3,26 @@
 //! Programs do not do the same each time: a cache is read in one run and not in the next. So a file
 //! that was learned before is added to.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use host_sys::beneath::ResultFile;
 use sandbox_spec::Activity;
 use skills::RunPlan;
 use skills::policy::{self, Policy, learn, widen};
 
 use crate::failure::Failure;
-use crate::report;
 
 /// The line by which a learned policy is known again.
 const MARK: &str = "# Learned by belljar: runs with --learn add to it.";
 
+/// How long a policy may be that is added to.
+const MAX_POLICY_BYTES: u64 = 4 << 20;
+
 /// A file that a policy is learned in.
 pub struct Lessons {
     path: PathBuf,
+    /// Held from before the run: a guest may have its folder.
+    file: ResultFile,
     /// What earlier runs needed.
     before: Option<Policy>,
 }
@@ -27,14 +31,12 @@ impl Lessons {
     /// Fails now if the policy could not be written after the run, or if something else is there.
     /// What is there stays as it is.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        report::check_writable(path).map_err(|error| failed(path, &error))?;
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            read => read.map_err(|error| failed(path, &error))?,
-        };
+        let file = ResultFile::at(path).map_err(|error| failed(path, &error))?;
+        let read = file.read(MAX_POLICY_BYTES).map_err(|error| failed(path, &error))?;
+        let text = String::from_utf8_lossy(&read.unwrap_or_default()).into_owned();
         let path = path.to_path_buf();
         if text.trim().is_empty() {
-            return Ok(Self { path, before: None });
+            return Ok(Self { path, file, before: None });
         }
         let read = policy::read(&path.display().to_string(), &text);
         if !text.lines().any(|line| line == MARK) || !read.is_valid() {
@@ -44,7 +46,7 @@ impl Lessons {
                 .hint("choose another place for --learn, or remove that file")
                 .code(Failure::CANNOT_START));
         }
-        Ok(Self { path, before: Some(read.policy) })
+        Ok(Self { path, file, before: Some(read.policy) })
     }
 
     /// Writes the policy. What could not be recorded is said, for the policy then lacks it.
@@ -58,7 +60,7 @@ impl Lessons {
             one_line(&plan.script),
             policy.to_yaml()
         );
-        std::fs::write(&self.path, text).map_err(|error| failed(&self.path, &error))?;
+        self.file.write(text.as_bytes()).map_err(|error| failed(&self.path, &error))?;
         if activity.more_files + activity.more_programs > 0 {
             eprintln!(
                 "warning: the run used more files or programs than are recorded; the policy in {} \

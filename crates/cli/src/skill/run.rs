@@ -19,9 +19,9 @@ use super::scratch::Scratch;
 use super::{deps, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
-use crate::launch::{exit_code, run_to_end, tell_end, write_report};
+use crate::launch::{EndReport, exit_code, run_to_end, tell_end};
 use crate::options::{CommonOptions, absolute};
-use crate::report::{Fate, RunReport, tell_denied};
+use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
 
 /// Options of `skill run`.
@@ -67,9 +67,10 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
     signals.check()?;
-    if let Some(Some(target)) = &options.common.report {
-        target.check()?;
-    }
+    let report_place = options.common.report.as_ref();
+    let report_place =
+        report_place.map(|it| it.as_ref().map(ReportTarget::open).transpose()).transpose()?;
+    let ending = options.common.json_report.as_deref().map(EndReport::open).transpose()?;
     let lessons = options.learn.as_deref().map(Lessons::open).transpose()?;
     let backend = backends::choose(&options.common.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
@@ -81,8 +82,8 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         aside.keep();
     }
     let ended = run_to_end(&*backend, &spec, &signals);
-    if let Some(path) = &options.common.json_report {
-        write_report(path, &ended)?;
+    if let Some(ending) = &ending {
+        ending.write(&ended)?;
     }
     // What was written is listed and kept whatever the end was.
     let changes = work.changes()?;
@@ -99,9 +100,9 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         hint_at_packages(&skill, &environment, &options.path);
     }
     let fate = work.settle(&changes, Decision::of(options), &signals)?;
-    if let Some(target) = &options.common.report {
+    if let Some(place) = &report_place {
         let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
-        report.write(target.as_ref())?;
+        report.write(place.as_ref())?;
     }
     if let (Some(lessons), Some(activity)) = (lessons, &report.activity) {
         lessons.write(activity, &plan)?;

@@ -1,11 +1,12 @@
 //! The one folder for everything temporary, so that nothing is left behind.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use host_sys::beneath::{Folder, Kind};
 use host_sys::rustix;
 
 use crate::failure::Failure;
@@ -13,12 +14,16 @@ use crate::failure::Failure;
 const PREFIX: &str = "belljar-skill-";
 /// A folder that is younger may not be locked yet.
 const MIN_AGE: Duration = Duration::from_secs(60);
+/// How many names of the folder for temporary files are looked at.
+const MAX_NAMES: usize = 1 << 20;
 
-/// A private folder that holds everything temporary of this process and goes with this value. The
-/// folder is locked while it is in use, so that what a killed process left behind is found.
+/// A private folder that holds everything temporary of this process and goes with this value,
+/// whatever guests made of it. The folder is locked while it is in use, so that what a killed
+/// process left behind is found.
 #[derive(Debug)]
 pub struct Scratch {
-    _folder: tempfile::TempDir,
+    top: Folder,
+    name: OsString,
     _lock: File,
 }
 
@@ -31,39 +36,54 @@ impl Scratch {
                 .hint("let TMPDIR name a folder that can be written")
                 .code(Failure::CANNOT_START)
         };
-        sweep(&std::env::temp_dir(), MIN_AGE);
-        let folder = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir()
-            .map_err(|error| failed(error.to_string()))?;
-        let lock = File::open(folder.path()).map_err(|error| failed(error.to_string()))?;
-        lock.try_lock().map_err(|error| failed(error.to_string()))?;
-        tempfile::env::override_temp_dir(folder.path())
+        let path = tempfile::env::temp_dir();
+        let made = Self::new_in(&path).map_err(|error| failed(error.to_string()))?;
+        tempfile::env::override_temp_dir(&path.join(&made.name))
             .map_err(|other| failed(format!("{} is in use", other.display())))?;
-        Ok(Self { _folder: folder, _lock: lock })
+        Ok(made)
+    }
+
+    fn new_in(path: &Path) -> io::Result<Self> {
+        let top = Folder::at(path)?;
+        sweep(&top, MIN_AGE);
+        let (name, folder) = top.make_unique_folder(PREFIX)?;
+        let lock = folder.open_itself()?;
+        lock.try_lock()?;
+        Ok(Self { top, name, _lock: lock })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays is swept by a later run.
+        let _ = self.top.remove(&self.name);
     }
 }
 
 /// Removes what processes of this user left that were killed.
-fn sweep(top: &Path, min_age: Duration) {
-    for entry in std::fs::read_dir(top).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+fn sweep(top: &Folder, min_age: Duration) {
+    for entry in top.list(MAX_NAMES).unwrap_or_default() {
+        if entry.kind == Kind::Folder && entry.name.to_string_lossy().starts_with(PREFIX) {
             // Whatever is in the way of this does not concern the run.
-            let _ = remove_if_left(&entry.path(), min_age);
+            let _ = remove_if_left(top, &entry.name, min_age);
         }
     }
 }
 
-fn remove_if_left(folder: &Path, min_age: Duration) -> io::Result<()> {
-    let metadata = folder.symlink_metadata()?;
-    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    let is_old = metadata.modified()?.elapsed().is_ok_and(|age| age >= min_age);
-    if !(metadata.is_dir() && is_ours && is_old) {
+fn remove_if_left(top: &Folder, name: &OsStr, min_age: Duration) -> io::Result<()> {
+    let folder = top.folder(name)?;
+    let status = folder.status()?;
+    let is_ours = status.uid == rustix::process::geteuid().as_raw();
+    let modified = u64::try_from(status.modified.0).unwrap_or_default();
+    let age = SystemTime::UNIX_EPOCH
+        .checked_add(Duration::from_secs(modified))
+        .and_then(|modified| modified.elapsed().ok());
+    if !is_ours || age.is_none_or(|age| age < min_age) {
         return Ok(());
     }
-    let lock = File::open(folder)?;
+    let lock = folder.open_itself()?;
     if lock.try_lock().is_ok() {
-        super::environment_cache::remove(folder)?;
+        top.remove(name)?;
     }
     Ok(())
 }
@@ -84,9 +104,23 @@ mod tests {
         let other = make("another");
         let lock = File::open(&held).unwrap();
         lock.try_lock().unwrap();
-        sweep(top.path(), MIN_AGE);
+        let held_top = Folder::at(top.path()).unwrap();
+        sweep(&held_top, MIN_AGE);
         assert!(left.exists(), "it is too young");
-        sweep(top.path(), Duration::ZERO);
+        sweep(&held_top, Duration::ZERO);
         assert!(!left.exists() && held.exists() && other.exists());
+    }
+
+    #[test]
+    fn it_goes_whatever_is_in_it() {
+        let top = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new_in(top.path()).unwrap();
+        let mut at = scratch.top.folder(&scratch.name).unwrap();
+        at.make_folder("locked", 0).unwrap();
+        for _ in 0..3000 {
+            at = at.make_folder("deep", 0o700).unwrap();
+        }
+        drop((at, scratch));
+        assert_eq!(std::fs::read_dir(top.path()).unwrap().count(), 0);
     }
 }

@@ -1,18 +1,13 @@
 //! Writes changes that were kept aside back to the folder that they belong to.
 //!
 //! The layer was written by a program that nobody trusts. So no link is followed, neither there
-//! nor in the folder: every folder on the way is opened beneath the top, without links, and
-//! everything is done in it by name.
+//! nor in the folder: everything is done by name in folders that are held.
 
-use std::fs::File;
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use host_sys::rustix::fs::{
-    self, AtFlags, FileType, Mode, OFlags, ResolveFlags, fchmod, openat, openat2, renameat,
-};
-use host_sys::rustix::io::Errno;
+use host_sys::beneath::{Folder, Kind};
 
 use super::changes::{Change, Happened, Now};
 
@@ -31,11 +26,7 @@ pub struct NotWritten {
 /// Writes the changes of the layer `upper` to `folder`. What cannot be written is returned; the
 /// rest is done nevertheless.
 pub fn write_back(upper: &Path, folder: &Path, changes: &[Change]) -> io::Result<Vec<NotWritten>> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let places = Places {
-        from: openat(fs::CWD, upper, flags, Mode::empty())?,
-        to: openat(fs::CWD, folder, flags, Mode::empty())?,
-    };
+    let places = Places { from: Folder::at(upper)?, to: Folder::at(folder)? };
     let mut failed = Vec::new();
     for change in changes {
         if let Err(cause) = places.write(change) {
@@ -46,98 +37,47 @@ pub fn write_back(upper: &Path, folder: &Path, changes: &[Change]) -> io::Result
 }
 
 struct Places {
-    from: OwnedFd,
-    to: OwnedFd,
+    from: Folder,
+    to: Folder,
 }
 
 impl Places {
     fn write(&self, change: &Change) -> io::Result<()> {
-        let (folder, name) = split(&self.to, &change.path)?;
-        let there = kind_at(folder.as_fd(), name)?;
+        let (folder, name) = self.to.parent_of(&change.path)?;
+        let there = folder.status_of(name)?.map(|it| it.kind);
         match &change.now {
             Now::Special => Err(io::Error::other("it is no file, folder or link")),
-            Now::Nothing => remove(folder.as_fd(), name, there),
+            Now::Nothing => folder.remove_unlocked(name),
             Now::Folder => {
-                if there != Some(FileType::Directory) {
-                    remove(folder.as_fd(), name, there)?;
-                    fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755))?;
+                if there != Some(Kind::Folder) {
+                    folder.remove_unlocked(name)?;
+                    folder.make_folder(name, 0o755)?;
                 }
                 Ok(())
             }
             Now::Link { target } => {
-                remove(folder.as_fd(), name, there)?;
-                Ok(fs::symlinkat(target, &folder, name)?)
+                folder.remove_unlocked(name)?;
+                folder.make_link(name, target)
             }
             Now::File { .. } => {
-                if there == Some(FileType::Directory) || change.happened == Happened::Removed {
-                    remove(folder.as_fd(), name, there)?;
+                if there == Some(Kind::Folder) || change.happened == Happened::Removed {
+                    folder.remove_unlocked(name)?;
                 }
-                self.copy(&change.path, folder.as_fd(), name)
+                self.copy(&change.path, &folder, name)
             }
         }
     }
 
-    /// Copies a file beside its place and then puts it there, so that it appears whole.
-    fn copy(&self, path: &Path, folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
-        let (from, from_name) = split(&self.from, path)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut source = File::from(openat(&from, from_name, flags, Mode::empty())?);
-        let metadata = source.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is no file any more"));
-        }
-        let aside = format!(".belljar-{}", std::process::id());
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut copy = File::from(openat(folder, &aside, flags, Mode::from_raw_mode(0o600))?);
-        let bits = std::os::unix::fs::MetadataExt::mode(&metadata) & KEPT_MODE;
-        let written = io::copy(&mut source, &mut copy)
-            .and_then(|_| Ok(fchmod(&copy, Mode::from_raw_mode(bits))?))
-            .and_then(|()| Ok(renameat(folder, &aside, folder, name)?));
-        if written.is_err() {
-            // The failure that is told is the one that led here.
-            let _ = fs::unlinkat(folder, &aside, AtFlags::empty());
-        }
-        written
-    }
-}
-
-/// The folder that holds `path`, reached without following a link, and the last name.
-fn split<'p>(top: &OwnedFd, path: &'p Path) -> io::Result<(OwnedFd, &'p Path)> {
-    let name = path.file_name().ok_or(Errno::INVAL)?;
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let folder = openat2(top, parent, flags, Mode::empty(), resolve)?;
-    Ok((folder, Path::new(name)))
-}
-
-fn kind_at(folder: BorrowedFd<'_>, name: &Path) -> io::Result<Option<FileType>> {
-    match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn remove(folder: BorrowedFd<'_>, name: &Path, there: Option<FileType>) -> io::Result<()> {
-    match there {
-        None => Ok(()),
-        Some(FileType::Directory) => {
-            // Follows no link beneath this path, whose beginning is the folder that we hold.
-            let held = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-            std::fs::remove_dir_all(held.join(name))
-        }
-        Some(_) => Ok(fs::unlinkat(folder, name, AtFlags::empty())?),
+    fn copy(&self, path: &Path, folder: &Folder, name: &OsStr) -> io::Result<()> {
+        let (from, from_name) = self.from.parent_of(path)?;
+        let held = from.hold(from_name)?;
+        folder.replace(name, held.status.mode & KEPT_MODE, held.open()?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::changes::list;
+    use super::super::changes::tests::list;
     use super::*;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};

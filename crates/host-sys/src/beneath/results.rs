@@ -1,0 +1,188 @@
+//! Files that the user names for results: reports, logs, learned policies.
+//!
+//! Such a file may lie in a folder that a guest can write, such as the one that it works on. A
+//! link that a guest left in its place would let our words replace any file of the user. So the
+//! folder is held from before the guest starts, and a link there is never followed.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::files::BESIDE;
+use super::{Folder, Held, Kind, Status};
+use crate::open_again;
+
+/// A file for results, which need not be there yet.
+#[derive(Debug)]
+pub struct ResultFile {
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A name in a folder.
+    Named { folder: Folder, name: OsString },
+    /// A stream or a device: what `/dev` and `/proc` have is the host's, and its links lead to what
+    /// this process has open.
+    Stream(File),
+}
+
+impl ResultFile {
+    /// Fails now if the file could not be written later. What is there stays as it is.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let place = Place::of(path)?;
+        if let Place::Named { folder, name } = &place {
+            match folder.existing(name)? {
+                Some(held) => drop(held.open_to_write(OFlags::APPEND)?),
+                None => {
+                    let (beside, _) =
+                        folder.with_new_name(BESIDE, |it| folder.create(it, 0o600))?;
+                    folder.remove_file(beside)?;
+                }
+            }
+        }
+        Ok(Self { place })
+    }
+
+    /// Opens the file for writing, empty.
+    pub fn create(path: &Path) -> io::Result<File> {
+        match Place::of(path)? {
+            Place::Stream(file) => Ok(file),
+            Place::Named { folder, name } => match folder.existing(&name)? {
+                Some(held) => held.open_to_write(OFlags::TRUNC),
+                None => folder.create(&name, NEW_MODE),
+            },
+        }
+    }
+
+    /// What is in the file, if it is there and has at most `most` bytes.
+    pub fn read(&self, most: u64) -> io::Result<Option<Vec<u8>>> {
+        match &self.place {
+            Place::Stream(_) => Ok(None),
+            Place::Named { folder, name } => match folder.existing(name)? {
+                Some(_) => folder.read(name, most).map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Writes the file as a whole. Whatever has its name by now, and is no folder, is replaced.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let (folder, name) = match &self.place {
+            Place::Stream(file) => return (&*file).write_all(bytes),
+            Place::Named { folder, name } => (folder, name),
+        };
+        let is_file = |status: &Status| status.kind == Kind::File;
+        let mode = folder.status_of(name)?.filter(is_file).map(|there| there.mode & 0o777);
+        let (beside, mut file) = folder.with_new_name(BESIDE, |it| folder.create(it, NEW_MODE))?;
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| match mode {
+                Some(mode) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?),
+                None => Ok(()),
+            })
+            .and_then(|()| folder.rename(&beside, folder, name));
+        if written.is_err() {
+            // The failure that is told is the one that led here.
+            let _ = folder.remove_file(&beside);
+        }
+        written
+    }
+}
+
+/// As for any new file: the user's mask takes from it.
+const NEW_MODE: u32 = 0o666;
+
+impl Place {
+    fn of(path: &Path) -> io::Result<Self> {
+        let absolute = std::path::absolute(path)?;
+        if absolute.starts_with("/dev") || absolute.starts_with("/proc") {
+            return Ok(Self::Stream(File::options().write(true).open(absolute)?));
+        }
+        let name = absolute.file_name().ok_or(rustix::io::Errno::ISDIR)?.to_owned();
+        let folder = Folder::at(absolute.parent().unwrap_or(Path::new("/")))?;
+        Ok(Self::Named { folder, name })
+    }
+}
+
+impl Folder {
+    /// The file of this name, if there is one; anything else is an error.
+    fn existing(&self, name: &OsString) -> io::Result<Option<Held>> {
+        match self.hold(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            held => held.and_then(|held| held.check_file().map(|()| Some(held))),
+        }
+    }
+}
+
+impl Held {
+    fn open_to_write(&self, how: OFlags) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | how;
+        Ok(open_again(self, flags)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    #[test]
+    fn a_result_replaces_what_a_guest_put_in_its_place() {
+        let top = tempfile::tempdir().unwrap();
+        let (work, key) = (top.path().join("work"), top.path().join("key"));
+        fs::create_dir(&work).unwrap();
+        fs::write(&key, "mine").unwrap();
+        let path = work.join("report");
+        let result = ResultFile::at(&path).unwrap();
+        assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is there before the end");
+        symlink(&key, &path).unwrap();
+        result.write(b"words").unwrap();
+        assert_eq!(fs::read(&key).unwrap(), b"mine");
+        assert_eq!(fs::read(&path).unwrap(), b"words");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        // The guest moves the whole folder away.
+        fs::rename(&work, top.path().join("away")).unwrap();
+        symlink(top.path(), &work).unwrap();
+        result.write(b"again").unwrap();
+        assert_eq!(fs::read(top.path().join("away/report")).unwrap(), b"again");
+        assert!(!top.path().join("report").exists());
+    }
+
+    #[test]
+    fn what_an_earlier_guest_left_is_no_place_for_a_result() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        fs::write(path("key"), "mine").unwrap();
+        symlink(path("key"), path("link")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), Mode::RWXU).unwrap();
+        for (name, what) in [("link", "a link"), ("folder", "a folder"), ("fifo", "a FIFO")] {
+            let words = format!("it is {what}, not a file");
+            assert_eq!(ResultFile::at(&path(name)).unwrap_err().to_string(), words);
+            assert_eq!(ResultFile::create(&path(name)).unwrap_err().to_string(), words);
+        }
+        assert_eq!(fs::read(path("key")).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn streams_and_files_take_results() {
+        let top = tempfile::tempdir().unwrap();
+        ResultFile::at(Path::new("/dev/null")).unwrap().write(b"x").unwrap();
+        ResultFile::create(Path::new("/dev/null")).unwrap().write_all(b"x").unwrap();
+        let path = top.path().join("log");
+        ResultFile::create(&path).unwrap().write_all(b"long text").unwrap();
+        ResultFile::create(&path).unwrap().write_all(b"short").unwrap();
+        let result = ResultFile::at(&path).unwrap();
+        assert_eq!(result.read(5).unwrap().unwrap(), b"short");
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+        result.write(b"more").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"more");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert!(ResultFile::at(&top.path().join("none/x")).is_err());
+    }
+}
