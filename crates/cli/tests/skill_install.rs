@@ -139,7 +139,7 @@ fn an_installation_that_was_killed_is_made_again() {
         .unwrap();
     let has_begun = |name: &str| {
         let top = place.path("cache/belljar/environments").join(name);
-        top.join("python/bin").is_dir()
+        top.join("content/python/bin").is_dir()
     };
     let deadline = Instant::now() + Duration::from_secs(60);
     while !environments(&place).iter().any(|name| has_begun(name)) {

@@ -35,8 +35,8 @@ pub use front_matter::FrontMatter;
 pub use load::{Limits, LoadError, load};
 pub use pack::{PackError, Packed, pack, pack_to_file};
 pub use plan::{
-    GUEST_PATH, HOME_FOLDER, MountKind, PlanError, PlannedMount, RunOptions, RunPlan, SKILL_FOLDER,
-    WORK_FOLDER, WorkFolder, choose_script, plan_run,
+    GUEST_PATH, HOME_FOLDER, MountKind, NODE_MODULES, PlanError, PlannedMount, RunOptions, RunPlan,
+    SKILL_FOLDER, WORK_FOLDER, WorkFolder, choose_script, plan_run,
 };
 pub use script::{
     Interpreter, STRIP_TYPES, STRIPS_TYPES_SINCE, Script, find_scripts, interpreter_of,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::install::{ENVIRONMENT_FOLDER, NODE_FOLDER, PYTHON_FOLDER};
+use crate::install::{ENVIRONMENT_FOLDER, MadeEnvironment, NODE_FOLDER, PYTHON_FOLDER};
 use crate::policy::{self, Access, Ask, Consent, Layers, Network, Policy, ResourceLimits};
 use crate::script::{self, Interpreter, Script};
 use crate::skill::{FileKind, Skill};
@@ -23,7 +23,7 @@ pub const HOME_FOLDER: &str = "/home/user";
 /// Where programs are looked for inside.
 pub const GUEST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Where Node finds packages from every folder.
-pub(crate) const NODE_MODULES: &str = "/node_modules";
+pub const NODE_MODULES: &str = "/node_modules";
 /// Paths that public skills write to, and that mean the work folder.
 const WORK_ALIASES: [&str; 2] = ["/mnt/user-data/outputs", "/mnt/user-data/uploads"];
 
@@ -106,9 +106,8 @@ pub struct RunOptions {
     pub python_home: Option<PathBuf>,
     /// A `node_modules` folder to use.
     pub node_modules: Option<PathBuf>,
-    /// An environment that was made for the skill, as [`crate::install`] lays it out. What the
-    /// user names goes before it.
-    pub environment: Option<PathBuf>,
+    /// An environment that was made for the skill. What the user names goes before it.
+    pub environment: Option<MadeEnvironment>,
 }
 
 impl RunOptions {
@@ -127,20 +126,24 @@ impl RunOptions {
         }
     }
 
-    /// The virtual environment that is used: where it is on the host, and where inside.
-    fn python_environment(&self) -> Option<(PathBuf, String)> {
+    /// Where the virtual environment that is used is seen inside.
+    fn python_environment(&self) -> Option<String> {
         if let Some(venv) = &self.venv {
             // A virtual environment holds its own path, so it must be seen where it is.
-            return Some((venv.clone(), venv.to_string_lossy().into_owned()));
+            return Some(venv.to_string_lossy().into_owned());
         }
-        let made = self.environment.as_ref()?.join(PYTHON_FOLDER);
-        made.is_dir().then(|| (made, format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}")))
+        let is_made = self.environment.as_ref().is_some_and(|made| made.has_python);
+        is_made.then(|| format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}"))
     }
 
-    /// The `node_modules` folder that is used.
-    fn node_folder(&self) -> Option<PathBuf> {
-        let made = || Some(self.environment.as_ref()?.join(NODE_FOLDER).join("node_modules"));
-        self.node_modules.clone().or_else(|| made().filter(|folder| folder.is_dir()))
+    /// Whether there are packages of Node.
+    fn has_node(&self) -> bool {
+        self.node_modules.is_some() || self.has_made_node()
+    }
+
+    fn has_made_node(&self) -> bool {
+        let is_made = self.environment.as_ref().is_some_and(|made| made.has_node);
+        self.node_modules.is_none() && is_made
     }
 }
 
@@ -239,7 +242,7 @@ pub fn plan_run(
         cwd: WORK_FOLDER.to_owned(),
         mounts: mounts(skill, &effective.policy, options),
         policy: effective.policy.clone(),
-        links: WORK_ALIASES.map(|path| (path.to_owned(), WORK_FOLDER.to_owned())).to_vec(),
+        links: links(options),
         env: environment(skill, &effective.policy, options),
         limits: effective.policy.limits,
         network: effective.policy.network.unwrap_or_default(),
@@ -361,11 +364,16 @@ fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMo
     if let Some(home) = &options.python_home {
         mounts.push(mount(Some(home.clone()), &home.to_string_lossy(), MountKind::ReadOnly));
     }
-    if let Some((venv, target)) = options.python_environment() {
-        mounts.push(mount(Some(venv), &target, MountKind::ReadOnly));
+    if let Some(venv) = &options.venv {
+        mounts.push(mount(Some(venv.clone()), &venv.to_string_lossy(), MountKind::ReadOnly));
     }
-    if let Some(modules) = options.node_folder() {
-        mounts.push(mount(Some(modules), NODE_MODULES, MountKind::ReadOnly));
+    if let Some(modules) = &options.node_modules {
+        mounts.push(mount(Some(modules.clone()), NODE_MODULES, MountKind::ReadOnly));
+    }
+    if let Some(made) = &options.environment {
+        // As a whole: below its top, names and links are those of packages, and only the sandbox may
+        // find out where they lead.
+        mounts.push(mount(Some(made.folder.clone()), ENVIRONMENT_FOLDER, MountKind::ReadOnly));
     }
     for allowed in &policy.mounts {
         let kind = match allowed.access {
@@ -375,6 +383,16 @@ fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMo
         mounts.push(mount(Some(PathBuf::from(&allowed.source)), &allowed.target, kind));
     }
     mounts
+}
+
+/// Links that are made inside. Where they lead is found out inside, too.
+fn links(options: &RunOptions) -> Vec<(String, String)> {
+    let mut links = WORK_ALIASES.map(|path| (path.to_owned(), WORK_FOLDER.to_owned())).to_vec();
+    if options.has_made_node() {
+        let made = format!("{ENVIRONMENT_FOLDER}/{NODE_FOLDER}/node_modules");
+        links.push((NODE_MODULES.to_owned(), made));
+    }
+    links
 }
 
 fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap<String, String> {
@@ -396,11 +414,11 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
         env.insert("PYTHONPATH".to_owned(), SKILL_FOLDER.to_owned());
     }
     let mut path = GUEST_PATH.to_owned();
-    if let Some((_, venv)) = options.python_environment() {
+    if let Some(venv) = options.python_environment() {
         path = format!("{venv}/bin:{path}");
         env.insert("VIRTUAL_ENV".to_owned(), venv);
     }
-    if options.node_folder().is_some() {
+    if options.has_node() {
         // Last, so that no package can put itself before a program of the system.
         path = format!("{path}:{NODE_MODULES}/.bin");
     }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use sandbox::Backend;
 use serde_json::json;
-use skills::deps::{Needs, Presence, Status, assess, find_needs};
+use skills::deps::{Presence, Status, assess, find_needs};
 use skills::{Skill, printable};
 
 use super::environment::{Environment, EnvironmentOptions};
@@ -40,7 +41,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let needs = find_needs(&skill);
     let backend = backends::choose(&options.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
-    let here = look(&skill, &needs, &environment);
+    let here = Here::look(&skill, &needs, &environment, &*backend);
     let statuses = assess(&needs, &here);
     let is_complete = !statuses.iter().any(is_lacking);
     if options.json {
@@ -57,19 +58,18 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn look(skill: &Skill, needs: &Needs, environment: &Environment) -> Here {
-    let (python, node) = (environment.python_folder(), environment.node_folder());
-    Here::look(skill, needs, python.as_deref(), node.as_deref())
-}
-
 /// The packages that a skill cannot do without and that its runs do not find.
-pub fn lacking_packages(skill: &Skill, environment: &Environment) -> Vec<String> {
+pub fn lacking_packages(
+    skill: &Skill,
+    environment: &Environment,
+    backend: &dyn Backend,
+) -> Vec<String> {
     let mut needs = find_needs(skill);
     needs.programs.clear();
     if needs.is_empty() {
         return Vec::new();
     }
-    let here = look(skill, &needs, environment);
+    let here = Here::look(skill, &needs, environment, backend);
     assess(&needs, &here).into_iter().filter(is_lacking).map(|status| status.name).collect()
 }
 

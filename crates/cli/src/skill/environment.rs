@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use sandbox::Backend;
 use skills::deps::{Needs, find_needs};
-use skills::install::{Requirements, key_name};
+use skills::install::{MadeEnvironment, Requirements, key_name};
 use skills::{GUEST_PATH, RunOptions, Skill, printable};
 
 use super::environment_cache::{Cache, Slot};
@@ -39,10 +39,14 @@ pub struct EnvironmentOptions {
 /// Where a run's packages are, on the host.
 #[derive(Debug, Default)]
 pub struct Environment {
-    venv: Option<PathBuf>,
-    python_home: Option<PathBuf>,
-    node_modules: Option<PathBuf>,
-    made: Option<PathBuf>,
+    /// A virtual environment that the user named.
+    pub venv: Option<PathBuf>,
+    /// The installation of Python that it builds on, if sandboxes do not show that anyway.
+    pub python_home: Option<PathBuf>,
+    /// A folder of Node packages that the user named.
+    pub node_modules: Option<PathBuf>,
+    /// What was made for the skill.
+    pub made: Option<MadeEnvironment>,
 }
 
 impl Environment {
@@ -52,19 +56,6 @@ impl Environment {
         options.python_home.clone_from(&self.python_home);
         options.node_modules.clone_from(&self.node_modules);
         options.environment.clone_from(&self.made);
-    }
-
-    /// The virtual environment, as the host sees it.
-    pub fn python_folder(&self) -> Option<PathBuf> {
-        let made = || Some(self.made.as_ref()?.join(skills::install::PYTHON_FOLDER));
-        self.venv.clone().or_else(|| made().filter(|folder| folder.is_dir()))
-    }
-
-    /// The folder of Node packages, as the host sees it.
-    pub fn node_folder(&self) -> Option<PathBuf> {
-        let node = skills::install::NODE_FOLDER;
-        let made = || Some(self.made.as_ref()?.join(node).join("node_modules"));
-        self.node_modules.clone().or_else(|| made().filter(|folder| folder.is_dir()))
     }
 }
 
@@ -95,7 +86,7 @@ impl EnvironmentOptions {
         skill: &Skill,
         backend: &dyn Backend,
         signals: &Signals,
-    ) -> Result<Option<PathBuf>, Failure> {
+    ) -> Result<Option<MadeEnvironment>, Failure> {
         let cache = match Cache::open() {
             Err(failure) if self.install => return Err(failure),
             Err(_) => return Ok(None),
@@ -118,29 +109,43 @@ impl EnvironmentOptions {
             }
             return Ok(None);
         }
-        let key = requirements.key_text(&interpreters(&requirements)?);
-        match cache.look_up(&key_name(&key), &key)? {
-            Slot::Made(path) => Ok(Some(path)),
-            Slot::Free(_) if !self.install => Ok(None),
-            Slot::Free(name) => {
-                let lock = cache.lock(&name, signals)?;
-                // Somebody else may have made it while we waited.
-                if let Slot::Made(path) = cache.look_up(&key_name(&key), &key)? {
-                    return Ok(Some(path));
-                }
-                let making = lock.start(&key)?;
-                let installation = Installation {
-                    requirements: &requirements,
-                    needs: &needs,
-                    folder: making.path(),
-                    extra_hosts: &self.registry_host,
-                    backend,
-                    signals,
-                };
-                installation.run()?;
-                making.finish().map(Some)
-            }
+        let folder = self.folder(&cache, &requirements, &needs, backend, signals)?;
+        let has_python = !requirements.python.is_empty();
+        let has_node = !requirements.node.is_empty();
+        Ok(folder.map(|folder| MadeEnvironment { folder, has_python, has_node }))
+    }
+
+    /// The folder of the environment with these requirements, which is made if that is asked for.
+    fn folder(
+        &self,
+        cache: &Cache,
+        requirements: &Requirements,
+        needs: &Needs,
+        backend: &dyn Backend,
+        signals: &Signals,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let key = requirements.key_text(&interpreters(requirements)?).map_err(|error| {
+            Failure::new(format!("cannot write down what the skill needs: {error}"))
+        })?;
+        let name = key_name(&key);
+        match cache.look_up(&name, &key)? {
+            Slot::Made(path) => return Ok(Some(path)),
+            Slot::Free => {}
+            Slot::Changed(how) => tell_changed(&how, self.install),
         }
+        if !self.install {
+            return Ok(None);
+        }
+        let lock = cache.lock(&name, signals)?;
+        // Somebody else may have made it while we waited.
+        if let Slot::Made(path) = cache.look_up(&name, &key)? {
+            return Ok(Some(path));
+        }
+        let making = lock.start()?;
+        let extra_hosts = &self.registry_host;
+        Installation { requirements, needs, making: &making, extra_hosts, backend, signals }
+            .run()?;
+        making.finish(&key).map(Some)
     }
 
     /// What is not in a folder that the user named.
@@ -153,6 +158,16 @@ impl EnvironmentOptions {
             needs.node.clear();
         }
         needs
+    }
+}
+
+/// Tells that an environment in the cache is not what was made.
+fn tell_changed(how: &str, is_made_anew: bool) {
+    let how = printable(how);
+    eprintln!("warning: the packages in the cache were changed after they were installed: {how}");
+    match is_made_anew {
+        true => eprintln!("hint: they are installed anew"),
+        false => eprintln!("hint: they are not used; --install installs them anew"),
     }
 }
 

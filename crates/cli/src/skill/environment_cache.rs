@@ -1,21 +1,44 @@
 //! The cache of environments: a folder each, made under a lock, and there only when it is whole.
 //!
 //! `NAME/` is an environment, `NAME.making/` one that is being made by whoever holds the lock
-//! `NAME.lock`. A name is a hash of the key; the key itself is in `NAME/key`.
+//! `NAME.lock`. A name is the SHA-256 of the key. In the folder `content` is what packages brought; it is all that sandboxes ever
+//! see. Beside it, where no sandbox writes, are the key, and the [seal](super::seal) that
+//! is looked at before each use. What is in `content` has the names that packages chose, so
+//! everything here is done beneath held folders.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use host_sys::beneath::Folder;
+use host_sys::rustix;
+
+use super::seal;
 use crate::failure::Failure;
 use crate::signals::Signals;
 
-/// How many keys with the same hash find a place.
-const MAX_SLOTS: usize = 8;
 /// How often a lock that somebody else holds is tried again.
 const RETRY: Duration = Duration::from_millis(100);
+/// How many names the cache may have.
+const MAX_NAMES: usize = 1 << 20;
+/// How long a key may be.
+const MAX_KEY_BYTES: u64 = 1 << 20;
+/// How long a manifest may be: a million lines.
+const MAX_MANIFEST_BYTES: u64 = 1 << 28;
+/// How long a stamp may be.
+const MAX_STAMP_BYTES: u64 = 64;
+
+const KEY: &str = "key";
+const MANIFEST: &str = "manifest";
+const STAMP: &str = "stamp";
+/// What sandboxes see.
+pub const CONTENT: &str = "content";
+/// What is needed only while an environment is made.
+const WORK: &str = "work";
+/// Nobody else looks into the cache.
+const PRIVATE: u32 = 0o700;
 
 /// The cache.
 pub struct Cache {
@@ -24,15 +47,17 @@ pub struct Cache {
 
 /// The place for a key.
 pub enum Slot {
-    /// The environment is here.
+    /// What sandboxes see of the environment is here.
     Made(PathBuf),
-    /// Nothing has this name yet.
-    Free(String),
+    /// It is not there.
+    Free,
+    /// It is not what was made, and this is how that was seen.
+    Changed(String),
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot use the cache {}: {error}", path.display()))
-        .hint("let XDG_CACHE_HOME name a folder that can be written")
+        .hint("let XDG_CACHE_HOME name a folder of yours that can be written")
         .code(Failure::CANNOT_START)
 }
 
@@ -53,44 +78,45 @@ impl Cache {
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        std::fs::read_dir(&self.top).map_or(true, |mut entries| entries.next().is_none())
+        let names = Folder::at(&self.top).and_then(|top| top.list(MAX_NAMES));
+        names.map_or(true, |names| names.is_empty())
     }
 
-    /// Finds the environment with a key, or a free name for it.
+    /// Finds the environment with a key, and sees whether it is still what was made.
     pub fn look_up(&self, name: &str, key: &str) -> Result<Slot, Failure> {
-        for n in 0..MAX_SLOTS {
-            let name = if n == 0 { name.to_owned() } else { format!("{name}-{n}") };
-            let path = self.top.join(&name);
-            match std::fs::read_to_string(path.join(KEY)) {
-                Ok(text) if text == key => return Ok(Slot::Made(path)),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Slot::Free(name));
-                }
+        let path = self.top.join(name);
+        let found = match self.hold() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Slot::Free),
+            Err(error) => return Err(failed(&self.top, &error)),
+            Ok(top) => match top.status_of(name) {
+                Ok(None) => return Ok(Slot::Free),
                 Err(error) => return Err(failed(&path, &error)),
-            }
-        }
-        Err(Failure::new("the cache has no place left for this environment")
-            .hint(format!("remove {}", self.top.display()))
-            .code(Failure::CANNOT_START))
+                Ok(Some(_)) => top.folder(name),
+            },
+        };
+        let checked = found.and_then(|entry| check(&entry, key));
+        Ok(match checked {
+            Ok(None) => Slot::Made(path.join(CONTENT)),
+            Ok(Some(difference)) => Slot::Changed(difference),
+            Err(error) => Slot::Changed(error.to_string()),
+        })
     }
 
     /// Takes the lock of a name, and waits for whoever has it.
     pub fn lock(&self, name: &str, signals: &Signals) -> Result<Lock, Failure> {
-        std::fs::create_dir_all(&self.top).map_err(|error| failed(&self.top, &error))?;
-        let path = self.top.join(format!("{name}.lock"));
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(|error| failed(&path, &error))?;
+        let wrong = |error: io::Error| failed(&self.top, &error);
+        DirBuilder::new().recursive(true).mode(PRIVATE).create(&self.top).map_err(wrong)?;
+        let top = self.hold().map_err(wrong)?;
+        if top.status().map_err(wrong)?.mode != PRIVATE {
+            top.set_mode(PRIVATE).map_err(wrong)?;
+        }
+        let file = lock_file(&top, &format!("{name}.lock")).map_err(wrong)?;
         let mut has_told = false;
         loop {
             signals.check()?;
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(failed(&path, &error)),
+                Err(TryLockError::Error(error)) => return Err(wrong(error)),
                 Err(TryLockError::WouldBlock) => {
                     if !has_told {
                         eprintln!("waiting: another belljar is installing the same packages");
@@ -100,51 +126,122 @@ impl Cache {
                 }
             }
         }
-        Ok(Lock { top: self.top.clone(), name: name.to_owned(), _file: file })
+        Ok(Lock { top, path: self.top.clone(), name: name.to_owned(), _file: file })
+    }
+
+    /// Holds the folder. Somebody else's is not used: it would hold whatever that one put there.
+    fn hold(&self) -> io::Result<Folder> {
+        let top = Folder::at(&self.top)?;
+        if top.status()?.uid == rustix::process::geteuid().as_raw() {
+            return Ok(top);
+        }
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else"))
     }
 }
 
-const KEY: &str = "key";
+/// Says in what an environment differs from what was made, if it does.
+fn check(entry: &Folder, key: &str) -> io::Result<Option<String>> {
+    if entry.read(KEY, MAX_KEY_BYTES)? != key.as_bytes() {
+        return Ok(Some("it was made for something else".to_owned()));
+    }
+    let content = entry.folder(CONTENT)?;
+    let sealed = entry.read(STAMP, MAX_STAMP_BYTES)?;
+    if seal::stamp(&content)?.as_bytes() == sealed {
+        return Ok(None);
+    }
+    // It may have been copied or restored: then every file has another place and the same bytes.
+    let manifest = String::from_utf8(entry.read(MANIFEST, MAX_MANIFEST_BYTES)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let now = seal::seal(&content)?;
+    if now.manifest != manifest {
+        return Ok(Some(seal::first_difference(&manifest, &now.manifest)));
+    }
+    entry.replace(STAMP, 0o600, now.stamp.as_bytes())?;
+    Ok(None)
+}
+
+fn lock_file(top: &Folder, name: &str) -> io::Result<File> {
+    match top.create(name, 0o600) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => top.open(name),
+        made => made,
+    }
+}
 
 /// The right to make an environment. It goes with the process, however that ends.
 pub struct Lock {
-    top: PathBuf,
+    top: Folder,
+    path: PathBuf,
     name: String,
     _file: File,
 }
 
 impl Lock {
     /// Starts with an empty folder. What an installation that was killed has left goes.
-    pub fn start(self, key: &str) -> Result<Making, Failure> {
-        let folder = self.top.join(format!("{}.making", self.name));
-        remove(&folder).map_err(|error| failed(&folder, &error))?;
-        let made = Making { lock: self, folder, is_done: false };
-        std::fs::create_dir(&made.folder)
-            .and_then(|()| std::fs::write(made.folder.join(KEY), key))
-            .map_err(|error| failed(&made.folder, &error))?;
-        Ok(made)
+    pub fn start(self) -> Result<Making, Failure> {
+        let name = format!("{}.making", self.name);
+        let path = self.path.join(&name);
+        let wrong = |error: io::Error| failed(&path, &error);
+        self.top.remove(&name).map_err(wrong)?;
+        let folder = self.top.make_folder(&name, PRIVATE).map_err(wrong)?;
+        let making = Making { lock: self, name, path: path.clone(), folder, is_done: false };
+        for name in [CONTENT, WORK] {
+            making.folder.make_folder(name, 0o755).map_err(wrong)?;
+        }
+        Ok(making)
     }
 }
 
 /// An environment that is being made. It goes with this value unless it was finished.
 pub struct Making {
     lock: Lock,
-    folder: PathBuf,
+    name: String,
+    path: PathBuf,
+    folder: Folder,
     is_done: bool,
 }
 
 impl Making {
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.folder
+    /// The folder for what sandboxes will see.
+    pub fn content(&self) -> Result<Place, Failure> {
+        self.place(CONTENT)
     }
 
-    /// Gives it its name: from now on it is found.
-    pub fn finish(mut self) -> Result<PathBuf, Failure> {
-        let path = self.lock.top.join(&self.lock.name);
-        std::fs::rename(&self.folder, &path).map_err(|error| failed(&path, &error))?;
+    /// The folder for what is needed only until it is finished.
+    pub fn work(&self) -> Result<Place, Failure> {
+        self.place(WORK)
+    }
+
+    fn place(&self, name: &str) -> Result<Place, Failure> {
+        let path = self.path.join(name);
+        let folder = self.folder.folder(name).map_err(|error| failed(&path, &error))?;
+        Ok(Place { folder, path })
+    }
+
+    /// Seals it and gives it its name: from now on it is found.
+    pub fn finish(mut self, key: &str) -> Result<PathBuf, Failure> {
+        let path = self.lock.path.join(&self.lock.name);
+        self.seal(key).map_err(|error| {
+            Failure::new(format!("the packages brought what cannot be kept: {error}"))
+                .hint("do not trust where they came from")
+                .code(Failure::CANNOT_START)
+        })?;
+        let (top, name) = (&self.lock.top, &self.lock.name);
+        // What has the name now was changed after it was made.
+        top.remove(name)
+            .and_then(|()| top.rename(&self.name, top, name))
+            .map_err(|error| failed(&path, &error))?;
         self.is_done = true;
-        Ok(path)
+        Ok(path.join(CONTENT))
+    }
+
+    fn seal(&self, key: &str) -> io::Result<()> {
+        self.folder.remove(WORK)?;
+        let content = self.folder.folder(CONTENT)?;
+        seal::tidy(&content)?;
+        let sealed = seal::seal(&content)?;
+        self.folder.replace(KEY, 0o600, key.as_bytes())?;
+        self.folder.replace(MANIFEST, 0o600, sealed.manifest.as_bytes())?;
+        self.folder.replace(STAMP, 0o600, sealed.stamp.as_bytes())
     }
 }
 
@@ -152,40 +249,71 @@ impl Drop for Making {
     fn drop(&mut self) {
         if !self.is_done {
             // The next installation tries again to remove it.
-            let _ = remove(&self.folder);
+            let _ = self.lock.top.remove(&self.name);
         }
+    }
+}
+
+/// A folder of ours in which no sandbox sees its own top, held, and with the path that it has. A
+/// sandbox is shown folders that were made in it, never the folder itself.
+pub struct Place {
+    folder: Folder,
+    path: PathBuf,
+}
+
+impl Place {
+    /// Makes a folder that was not there, and says where it is.
+    pub fn make(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.path.join(name);
+        self.folder.make_folder(name, 0o755).map_err(|error| failed(&path, &error))?;
+        Ok(path)
+    }
+
+    /// Where a folder is that was made here.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Removes a folder that was made here, with whatever is in it.
+    pub fn remove(&self, name: &str) -> Result<(), Failure> {
+        let path = self.path.join(name);
+        self.folder.remove(name).map_err(|error| {
+            Failure::new(format!("cannot remove {}: {error}", path.display()))
+                .code(Failure::CANNOT_START)
+        })
     }
 }
 
 /// Removes a folder with everything in it, also folders that the guest has locked.
 pub fn remove(folder: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            unlock(folder);
-            std::fs::remove_dir_all(folder)
-        }
-        other => other,
-    }
-}
-
-fn unlock(folder: &Path) {
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        // What cannot be unlocked makes the removal fail, which is then told.
-        let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_dir());
-        folders.extend(entries.filter(is_folder).map(|entry| entry.path()));
+    match (folder.parent(), folder.file_name()) {
+        (Some(parent), Some(name)) => Folder::at(parent)?.remove(name),
+        _ => Err(rustix::io::Errno::INVAL.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
     fn cache(folder: &tempfile::TempDir) -> Cache {
         Cache { top: folder.path().join("c") }
+    }
+
+    fn made(cache: &Cache) -> PathBuf {
+        let signals = Signals::take_over().unwrap();
+        let making = cache.lock("a", &signals).unwrap().start().unwrap();
+        let place = making.content().unwrap().make("python").unwrap();
+        fs::write(place.join("module.py"), "pass\n").unwrap();
+        making.finish("k").unwrap()
     }
 
     #[test]
@@ -193,18 +321,75 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (cache, signals) = (cache(&folder), Signals::take_over().unwrap());
         assert!(cache.is_empty());
-        let making = cache.lock("a", &signals).unwrap().start("k").unwrap();
-        std::fs::write(making.path().join("x"), "").unwrap();
-        assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Free(name) if name == "a"));
+        let making = cache.lock("a", &signals).unwrap().start().unwrap();
+        making.work().unwrap().make("x").unwrap();
+        assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Free));
         drop(making);
         assert!(!folder.path().join("c/a.making").exists());
         // As after a kill.
-        std::fs::create_dir(folder.path().join("c/a.making")).unwrap();
-        std::fs::write(folder.path().join("c/a.making/half"), "").unwrap();
-        let made = cache.lock("a", &signals).unwrap().start("k").unwrap().finish().unwrap();
-        assert!(!made.join("half").exists());
-        assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(path) if path == made));
-        assert!(matches!(cache.look_up("a", "other").unwrap(), Slot::Free(name) if name == "a-1"));
+        fs::create_dir_all(folder.path().join("c/a.making/content")).unwrap();
+        fs::write(folder.path().join("c/a.making/content/half"), "").unwrap();
+        let content = made(&cache);
+        assert!(!content.join("half").exists());
+        assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(path) if path == content));
+        assert!(matches!(cache.look_up("a", "other").unwrap(), Slot::Changed(_)));
+        assert_eq!(fs::metadata(folder.path().join("c")).unwrap().permissions().mode(), 0o40700);
+    }
+
+    #[test]
+    fn what_was_changed_is_not_used() {
+        let changes: [fn(&Path); 5] = [
+            |entry| fs::write(entry.join("content/python/module.py"), "evil\n").unwrap(),
+            |entry| fs::remove_file(entry.join("manifest")).unwrap(),
+            |entry| fs::write(entry.join("key"), "another").unwrap(),
+            |entry| {
+                fs::rename(entry.join("content"), entry.join("moved")).unwrap();
+                symlink("/etc", entry.join("content")).unwrap();
+            },
+            |entry| symlink("/etc/passwd", entry.join("content/python/more")).unwrap(),
+        ];
+        for (n, change) in changes.iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let cache = cache(&folder);
+            let content = made(&cache);
+            change(content.parent().unwrap());
+            if n == 1 {
+                // Nobody misses the manifest while nothing else has changed.
+                assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(_)));
+                fs::write(content.join("python/module.py"), "pass\n").unwrap();
+            }
+            assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Changed(_)), "{n}");
+            made(&cache);
+            assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(_)), "{n}");
+        }
+    }
+
+    #[test]
+    fn what_was_only_touched_is_used_and_stamped_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache(&folder);
+        let content = made(&cache);
+        let stamp = || fs::read(content.parent().unwrap().join("stamp")).unwrap();
+        let before = stamp();
+        fs::write(content.join("python/module.py"), "pass\n").unwrap();
+        assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(_)));
+        assert_ne!(stamp(), before);
+    }
+
+    #[test]
+    fn nothing_that_a_link_leads_to_is_unlocked_or_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = folder.path().join("host");
+        fs::create_dir_all(host.join("inner")).unwrap();
+        fs::set_permissions(host.join("inner"), fs::Permissions::from_mode(0o555)).unwrap();
+        let made = folder.path().join("made");
+        fs::create_dir(&made).unwrap();
+        symlink(&host, made.join("tmp")).unwrap();
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o555)).unwrap();
+        remove(&made).unwrap();
+        assert!(!made.exists());
+        let mode = fs::metadata(host.join("inner")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o555);
     }
 
     #[test]

@@ -1,16 +1,32 @@
 //! What is here for a skill: the programs, and the modules of Python and Node, that a sandbox
 //! with the host's system folders shows.
+//!
+//! A virtual environment is asked inside a sandbox: its Python is a file that a package may have
+//! replaced, and runs code that packages leave for its start. Folders that packages have shaped
+//! are looked into name by name.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use host_sys::beneath::Folder;
+use sandbox::{Backend, End, Streams};
+use sandbox_spec::{ByteSize, Limits, Mount, MountAccess, NetworkPolicy, Ownership, SandboxSpec};
 use skills::deps::{Inventory, Needs, PathInventory, Presence, python_probe};
+use skills::install::{ENVIRONMENT_FOLDER, NODE_FOLDER, PYTHON_FOLDER};
 use skills::{GUEST_PATH, Skill};
+
+use super::environment::Environment;
 
 /// Where Node looks on its own, apart from the folders above the script.
 const NODE_FOLDERS: [&str; 3] =
     ["/usr/share/nodejs", "/usr/lib/nodejs", "/usr/lib/x86_64-linux-gnu/nodejs"];
+/// How long a virtual environment may take to answer.
+const MAX_TIME: Duration = Duration::from_secs(60);
+/// How much of an answer is read.
+const MAX_ANSWER_BYTES: u64 = 1 << 20;
 
 /// What is here for one skill.
 pub struct Here {
@@ -18,6 +34,8 @@ pub struct Here {
     /// The imports that Python cannot find; nothing if Python could not be asked.
     missing_modules: Option<BTreeSet<String>>,
     node_folders: Vec<PathBuf>,
+    /// What was made for the skill.
+    made: Option<Folder>,
 }
 
 impl Here {
@@ -26,44 +44,122 @@ impl Here {
     pub fn look(
         skill: &Skill,
         needs: &Needs,
-        venv: Option<&Path>,
-        node_modules: Option<&Path>,
+        environment: &Environment,
+        backend: &dyn Backend,
     ) -> Self {
-        let path = match venv {
+        let path = match &environment.venv {
             Some(venv) => format!("{}/bin:{GUEST_PATH}", venv.display()),
             None => GUEST_PATH.to_owned(),
         };
         let mut node_folders = vec![skill.root.join("node_modules")];
-        node_folders.extend(node_modules.map(Path::to_path_buf));
+        node_folders.extend(environment.node_modules.clone());
         node_folders.extend(NODE_FOLDERS.map(PathBuf::from));
         Self {
-            missing_modules: missing_modules(needs, &path),
+            missing_modules: missing_modules(needs, environment, backend),
             programs: PathInventory { path },
             node_folders,
+            made: environment.made.as_ref().and_then(|made| Folder::at(&made.folder).ok()),
         }
+    }
+
+    /// Whether what was made for the skill has a name, without asking where a link leads.
+    fn is_made(&self, path: &Path) -> bool {
+        let Some(made) = &self.made else { return false };
+        let found = made.parent_of(path).and_then(|(folder, name)| folder.status_of(name));
+        found.is_ok_and(|found| found.is_some())
     }
 }
 
-fn missing_modules(needs: &Needs, path: &str) -> Option<BTreeSet<String>> {
+fn missing_modules(
+    needs: &Needs,
+    environment: &Environment,
+    backend: &dyn Backend,
+) -> Option<BTreeSet<String>> {
     if needs.python.is_empty() {
         return Some(BTreeSet::new());
     }
     let probe = python_probe(needs);
     let (program, arguments) = probe.split_first()?;
-    let output = Command::new("/usr/bin/env")
-        .arg(program)
-        // Isolated: neither the user's own packages nor the current folder are in a sandbox.
-        .arg("-I")
-        .args(arguments)
-        .env_clear()
-        .env("PATH", path)
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| text.lines().map(str::to_owned).collect())
+    let made = environment.made.as_ref().filter(|made| made.has_python);
+    // The virtual environment as it is seen inside, and what is mounted where for that.
+    let venv = match (&environment.venv, made) {
+        (Some(venv), _) => Some((venv.clone(), shown(venv, venv))),
+        (None, Some(made)) => {
+            let top = Path::new(ENVIRONMENT_FOLDER);
+            Some((top.join(PYTHON_FOLDER), shown(&made.folder, top)))
+        }
+        (None, None) => None,
+    };
+    // Isolated: neither the user's own packages nor the current folder are in a sandbox.
+    let arguments = std::iter::once("-I").chain(arguments.iter().map(String::as_str));
+    let text = match venv {
+        Some((venv, mount)) => {
+            let program = venv.join("bin").join(program);
+            let command: Vec<_> = std::iter::once(program.into_os_string())
+                .chain(arguments.map(Into::into))
+                .collect();
+            let mut spec = SandboxSpec::new(command);
+            spec.mounts.push(mount);
+            let home = environment.python_home.iter();
+            spec.mounts.extend(home.map(|home| shown(home, home)));
+            answer_inside(spec, backend)?
+        }
+        None => {
+            let mut command = Command::new("/usr/bin/env");
+            command.arg(program).args(arguments).env_clear().env("PATH", GUEST_PATH);
+            let output = command
+                .current_dir("/")
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .output()
+                .ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())?
+        }
+    };
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+fn shown(source: &Path, target: &Path) -> Mount {
+    Mount {
+        source: source.to_path_buf(),
+        destination: target.to_path_buf(),
+        access: MountAccess::ReadOnly,
+        ownership: Ownership::default(),
+        upper: None,
+    }
+}
+
+/// What a program prints in a sandbox without network, if it ends well.
+fn answer_inside(mut spec: SandboxSpec, backend: &dyn Backend) -> Option<String> {
+    spec.network = NetworkPolicy::Loopback;
+    spec.limits = Limits {
+        timeout: Some(MAX_TIME),
+        memory: Some(ByteSize::from_mib(1024)),
+        processes: Some(16),
+        output: Some(ByteSize(MAX_ANSWER_BYTES)),
+        ..Limits::default()
+    };
+    let nothing = || std::fs::File::options().read(true).write(true).open("/dev/null").ok();
+    let (output, output_end) = std::io::pipe().ok()?;
+    let streams = Streams {
+        input: nothing().map(Into::into),
+        output: Some(output_end.into()),
+        errors: nothing().map(Into::into),
+    };
+    let mut running = backend.start(&spec, streams).ok()?;
+    let (ended, text) = std::thread::scope(|scope| {
+        let read = scope.spawn(move || {
+            let mut bytes = Vec::new();
+            // What was read before an error is all there is.
+            let _ = output.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes);
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        let ended = running.wait();
+        // Nothing of the sandbox holds the pipe open any more.
+        drop(running);
+        (ended, read.join().unwrap_or_default())
+    });
+    matches!(ended.ok()?.end, End::Exited { code: 0 }).then_some(text)
 }
 
 impl Inventory for Here {
@@ -76,11 +172,14 @@ impl Inventory for Here {
     }
 
     fn node_package(&self, package: &str) -> Presence {
-        let is_here = self.node_folders.iter().any(|folder| folder.join(package).is_dir());
+        let made = Path::new(NODE_FOLDER).join("node_modules").join(package);
+        let is_here = self.node_folders.iter().any(|folder| folder.join(package).is_dir())
+            || self.is_made(&made);
         if is_here { Presence::Present } else { Presence::Missing }
     }
 
     fn program(&self, name: &str) -> Presence {
-        self.programs.program(name)
+        let made = Path::new(PYTHON_FOLDER).join("bin").join(name);
+        if self.is_made(&made) { Presence::Present } else { self.programs.program(name) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, IsTerminal, PipeReader, Read, Write};
 
-use skills::install::Installer;
+use skills::install::{Installer, Source};
 use skills::printable;
 
 /// How much of the output is kept to explain a failure.
@@ -16,18 +16,21 @@ const TELLING: [&str; 6] =
     ["Collecting ", "Downloading ", "Building ", "Installing ", "added ", "Looking in links"];
 
 /// Follows one installer.
-pub struct Progress {
+pub struct Progress<'s> {
+    source: &'s Source,
     is_told: bool,
     is_terminal: bool,
 }
 
-impl Progress {
+impl<'s> Progress<'s> {
     /// For one installer. Making an empty environment is too short to tell of.
-    pub fn new(installer: Installer) -> Self {
-        Self { is_told: installer != Installer::Venv, is_terminal: std::io::stderr().is_terminal() }
+    pub fn new(installer: Installer, source: &'s Source) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { source, is_told: installer != Installer::Venv, is_terminal }
     }
 
-    /// Reads to the end, shows what tells something, and returns the end of what was read.
+    /// Reads to the end, shows what tells something, and returns the end of what was read, without
+    /// the keys of the source.
     pub fn follow(&self, from: PipeReader) -> String {
         let mut from = BufReader::new(from);
         let mut kept = String::new();
@@ -38,7 +41,7 @@ impl Progress {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             }
-            let line = String::from_utf8_lossy(&line);
+            let line = self.source.redacted(&String::from_utf8_lossy(&line));
             self.show(line.trim());
             kept.push_str(&line);
             if kept.len() > 2 * MAX_KEPT_BYTES {

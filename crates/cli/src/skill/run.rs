@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use sandbox::Backend;
 use sandbox_spec::{Recording, SandboxSpec};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
@@ -97,7 +98,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     tell_end(&report, &spec);
     tell_denied(report.activity.as_deref());
     if report.end.exit_code() != 0 {
-        hint_at_packages(&skill, &environment, &options.path);
+        hint_at_packages(&skill, &environment, &*backend, &options.path);
     }
     let fate = work.settle(&changes, Decision::of(options), &signals)?;
     if let Some(place) = &report_place {
@@ -111,8 +112,8 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
 }
 
 /// A script that failed may have failed for want of packages: says which are not here.
-fn hint_at_packages(skill: &Skill, environment: &Environment, path: &Path) {
-    let lacking = deps::lacking_packages(skill, environment);
+fn hint_at_packages(skill: &Skill, environment: &Environment, backend: &dyn Backend, path: &Path) {
+    let lacking = deps::lacking_packages(skill, environment, backend);
     if !lacking.is_empty() {
         let names = printable(&lacking.join(", "));
         eprintln!(

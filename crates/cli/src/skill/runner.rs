@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use host_sys::beneath::Folder;
 use sandbox::{Backend, Control, ControlError, End, Streams};
 use sandbox_spec::{Activity, Recording, SandboxSpec, Trace};
 use skills::cases::{
     Exit, NativeRunner, RunOutcome, RunRequest, Runner, RunnerError, find_program,
 };
+use skills::install::ENVIRONMENT_FOLDER;
 use skills::policy::{self, Policy, learn, widen};
-use skills::{GUEST_PATH, PlannedMount, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE};
+use skills::{
+    GUEST_PATH, NODE_MODULES, PlannedMount, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE,
+};
 
 use super::registry::interpreter_version;
 
@@ -23,13 +27,11 @@ use crate::signals::{ENDING, Signals};
 pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
     let mut spec = plan.to_spec().map_err(|error| RunnerError::Sandbox(error.into()))?;
     let path = plan.env.get("PATH").map_or(GUEST_PATH, String::as_str);
-    let folders: Vec<String> = path.split(':').map(|folder| host_path(plan, folder)).collect();
-    let path = folders.join(":");
     let mut tried = Vec::new();
     for argv in std::iter::once(&plan.argv).chain(&plan.alternatives) {
         let Some(program) = argv.first() else { continue };
         let is_for_types = argv.get(1).is_some_and(|option| option == STRIP_TYPES);
-        if is_there(plan, program, &path) && !(is_for_types && is_old_node()) {
+        if is_there(plan, program, path) && !(is_for_types && is_old_node()) {
             spec.program = argv.iter().map(Into::into).collect();
             return Ok(spec);
         }
@@ -48,18 +50,36 @@ pub fn spec_of(plan: &RunPlan) -> Result<SandboxSpec, RunnerError> {
 /// Whether the folders that the sandbox shows have a program. A program of the skill itself is left
 /// to the sandbox.
 fn is_there(plan: &RunPlan, program: &str, path: &str) -> bool {
-    let is_path = program.contains('/');
-    let on_host = if is_path { host_path(plan, program) } else { program.to_owned() };
-    Path::new(program).starts_with(SKILL_FOLDER) || find_program(&on_host, path).is_some()
+    if Path::new(program).starts_with(SKILL_FOLDER) {
+        return true;
+    }
+    if program.contains('/') {
+        return has_program(plan, program);
+    }
+    path.split(':').any(|folder| has_program(plan, &format!("{folder}/{program}")))
 }
 
-/// Where the host has what the guest sees at a path: the last mount above it, else the same place.
-fn host_path(plan: &RunPlan, guest: &str) -> String {
+/// Whether there is a program at a guest path: in the last mount above it, else in the same place of
+/// the host. What packages have shaped is looked at name by name: where a link of theirs
+/// leads is for the sandbox to find out.
+fn has_program(plan: &RunPlan, guest: &str) -> bool {
+    let modules = plan.links.iter().find(|(path, _)| path == NODE_MODULES);
+    let linked = modules
+        .and_then(|(path, target)| Some(format!("{target}{}", guest.strip_prefix(path.as_str())?)));
+    let guest = Path::new(linked.as_deref().unwrap_or(guest));
     let by_mount = |mount: &PlannedMount| {
-        let rest = Path::new(guest).strip_prefix(&mount.target).ok()?;
-        Some(mount.source.as_ref()?.join(rest).to_string_lossy().into_owned())
+        let rest = guest.strip_prefix(&mount.target).ok()?;
+        Some((mount.source.clone()?, rest, mount.target == ENVIRONMENT_FOLDER))
     };
-    plan.mounts.iter().rev().find_map(by_mount).unwrap_or_else(|| guest.to_owned())
+    match plan.mounts.iter().rev().find_map(by_mount) {
+        Some((source, rest, true)) => Folder::at(&source)
+            .and_then(|top| top.parent_of(rest).and_then(|(folder, name)| folder.status_of(name)))
+            .is_ok_and(|found| found.is_some()),
+        Some((source, rest, false)) => {
+            find_program(&source.join(rest).to_string_lossy(), "").is_some()
+        }
+        None => find_program(&guest.to_string_lossy(), "").is_some(),
+    }
 }
 
 /// Whether the host's Node cannot run TypeScript.

@@ -48,7 +48,7 @@ impl Runner for NativeRunner {
             .env_clear()
             .envs(request.plan.env.iter().map(|(name, value)| (name, map.to_host(value))))
             // Inside, Node finds packages in a folder above the script.
-            .envs(map.host_of(NODE_MODULES).map(|folder| ("NODE_PATH", folder)))
+            .envs(map.node_modules(&request.plan).map(|folder| ("NODE_PATH", folder)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -79,9 +79,12 @@ impl PathMap {
         Self { pairs }
     }
 
-    /// The host's folder that is mounted at a guest path.
-    fn host_of(&self, guest: &str) -> Option<&Path> {
-        self.pairs.iter().find(|(target, _)| target == guest).map(|(_, host)| host.as_path())
+    /// The host's folder in which Node finds packages: it is mounted, or a link leads to it.
+    fn node_modules(&self, plan: &RunPlan) -> Option<String> {
+        let is_mounted = self.pairs.iter().any(|(target, _)| target == NODE_MODULES);
+        let link = plan.links.iter().find(|(path, _)| path == NODE_MODULES);
+        let guest = link.map(|(_, target)| target.as_str());
+        guest.or(is_mounted.then_some(NODE_MODULES)).map(|guest| self.to_host(guest))
     }
 
     /// Translates a text that is a guest path or begins with one.

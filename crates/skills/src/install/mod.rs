@@ -1,23 +1,33 @@
 //! Environments for skills: what goes into one, how it is called in the cache, where its packages
 //! come from, and why making it failed.
 //!
-//! Nothing is installed here. Whoever installs runs [`Requirements::python_command`] and its
-//! siblings in a sandbox that reaches a [`Source`] and nothing else.
+//! Nothing is installed here. Whoever installs runs the commands: those that fetch in a sandbox that
+//! reaches a [`Source`] and nothing else, those that build in one that reaches nothing.
 
+mod answers;
+mod commands;
+mod key;
 mod npm;
 mod pip;
+mod secrets;
 mod source;
 mod trouble;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
+pub use answers::{build_requirements, missing_requirement, source_archive};
+pub use commands::{
+    BUILT_FOLDER, FETCHED_FOLDER, SOURCE_FOLDER, TEMPORARY_FOLDER, build_requirements_command,
+    build_wheel_command, fetch_source_command, fetch_wheels_command, python,
+};
+pub use key::{hex, key_name};
 pub use npm::{npm_source, packages_with_scripts};
 pub use pip::{DEFAULT_INDEX_PROBE, pip_source};
 pub use source::Source;
-pub use trouble::{Installer, Trouble, explain, failed_script};
+pub use trouble::{Installer, Trouble, explain, explain_build, failed_script, is_unreachable};
 
 use crate::deps::{Need, Needs, is_system_module};
 
@@ -28,6 +38,18 @@ pub const ENVIRONMENT_FOLDER: &str = "/environment";
 pub const PYTHON_FOLDER: &str = "python";
 /// The folder with `node_modules` below [`ENVIRONMENT_FOLDER`].
 pub const NODE_FOLDER: &str = "node";
+
+/// An environment that was made for a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeEnvironment {
+    /// The host's folder that is seen at [`ENVIRONMENT_FOLDER`]. What lies in it has the names, and
+    /// leads to the places, that packages chose: no path may lead into it on the host.
+    pub folder: PathBuf,
+    /// Whether there is a virtual environment of Python in it.
+    pub has_python: bool,
+    /// Whether there are packages of Node in it.
+    pub has_node: bool,
+}
 
 /// How many packages one skill may ask for. Real skills ask for a dozen.
 const MAX_PACKAGES: usize = 200;
@@ -91,106 +113,16 @@ impl Requirements {
     pub fn is_empty(&self) -> bool {
         self.python.is_empty() && self.node.is_empty()
     }
-
-    /// The whole of what an environment depends on, as text. Two environments are the same if and
-    /// only if this is.
-    pub fn key_text(&self, interpreters: &BTreeMap<String, String>) -> String {
-        let mut text = String::from("layout 2\n");
-        for (name, version) in interpreters {
-            let _ = writeln!(text, "interpreter {name} {version}");
-        }
-        let _ = writeln!(text, "system-modules {}", self.sees_system);
-        for requirement in &self.python {
-            let _ = writeln!(text, "python {requirement}");
-        }
-        for (name, version) in &self.node {
-            let _ = writeln!(text, "node {name} {version}");
-        }
-        text
-    }
-
-    /// Makes the virtual environment. Needs no network.
-    pub fn venv_command(&self) -> Vec<String> {
-        let mut command = words(&["python3", "-m", "venv"]);
-        if self.sees_system {
-            command.push("--system-site-packages".to_owned());
-        }
-        command.push(format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}"));
-        command
-    }
-
-    /// Installs the packages of Python.
-    pub fn pip_command(&self) -> Vec<String> {
-        let mut command = vec![format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}/bin/python")];
-        command.extend(words(&[
-            "-m",
-            "pip",
-            "install",
-            "--no-input",
-            "--no-cache-dir",
-            "--disable-pip-version-check",
-            "--progress-bar=off",
-            // Code of a package runs while it is built, so nothing is built that need not be.
-            "--prefer-binary",
-            "--",
-        ]));
-        command.extend(self.python.iter().cloned());
-        command
-    }
-
-    /// The `package.json` of the packages of Node.
-    pub fn package_json(&self) -> String {
-        let package = serde_json::json!({ "private": true, "dependencies": self.node });
-        format!("{package:#}\n")
-    }
-
-    /// Installs the packages of Node from the `package.json` in the working folder. What packages
-    /// bring to be run then is left to [`Requirements::npm_scripts_command`].
-    pub fn npm_command(&self) -> Vec<String> {
-        words(&[
-            "npm",
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--no-update-notifier",
-            "--no-package-lock",
-        ])
-    }
-
-    /// Runs what the packages of Node bring to be run when they are installed. Some packages do not
-    /// work without. It is a step of its own, so that they run without the keys to the registry.
-    /// Without packages it runs those of all, and ends with the first that fails.
-    pub fn npm_scripts_command(&self, packages: &[&str]) -> Vec<String> {
-        let mut command = words(&[
-            "npm",
-            "rebuild",
-            "--foreground-scripts",
-            "--no-update-notifier",
-            // Some versions of npm run only what a list of theirs names. The sandbox holds all.
-            "--dangerously-allow-all-scripts=true",
-            "--",
-        ]);
-        command.extend(packages.iter().map(|name| (*name).to_owned()));
-        command
-    }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// The name in the cache for a key. The key itself must be compared as well: two may share a name.
-pub fn key_name(key_text: &str) -> String {
-    // FNV-1a: short, and the same in every version of this program.
-    let hash = key_text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
 }
 
 fn python_requirement(need: &Need) -> Result<String, RequirementError> {
-    let asked = need.requirement.as_deref().unwrap_or(&need.name).trim();
+    checked(need.requirement.as_deref().unwrap_or(&need.name))
+}
+
+/// A requirement of Python that names a package of the registry, and nothing else: no address, no
+/// path, no option.
+fn checked(asked: &str) -> Result<String, RequirementError> {
+    let asked = asked.trim();
     let is_printable = asked.chars().all(|c| c == ' ' || c.is_ascii_graphic());
     let starts_well = asked.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !is_printable || !starts_well || asked.len() > MAX_REQUIREMENT_BYTES {

@@ -15,14 +15,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// The same place without the keys to it.
-    #[must_use]
-    pub fn without_keys(&self) -> Self {
-        let mut source = self.clone();
-        source.env.retain(|name, _| !name.starts_with("npm_config_//"));
-        source
-    }
-
     /// Adds an address: its host, or its path if it is one of a file.
     pub(super) fn add_address(&mut self, address: &str) {
         if let Some(host) = host_of(address) {

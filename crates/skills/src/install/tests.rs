@@ -28,7 +28,7 @@ fn what_can_be_done_without_is_not_installed() {
     assert_eq!(found.python, ["PyYAML"]);
     assert!(found.sees_system);
     assert!(found.venv_command().contains(&"--system-site-packages".to_owned()));
-    assert_eq!(found.pip_command().last().unwrap(), "PyYAML");
+    assert_eq!(found.pip_install_command().last().unwrap(), "PyYAML");
 }
 
 #[test]
@@ -67,10 +67,16 @@ fn every_difference_makes_another_key() {
         one.key_text(&python("3.12")),
         two.key_text(&python("3.11")),
         Requirements { sees_system: true, ..one.clone() }.key_text(&python("3.11")),
-    ];
+        // Both would be the same lines of text.
+        Requirements { python: vec!["a".into(), "b".into()], ..one.clone() }.key_text(&python("")),
+        Requirements { python: vec!["a\npython b".into()], ..one.clone() }.key_text(&python("")),
+    ]
+    .map(Result::unwrap);
     let names: std::collections::BTreeSet<String> = keys.iter().map(|key| key_name(key)).collect();
     assert_eq!(names.len(), keys.len());
-    assert_eq!(key_name(&keys[0]), key_name(&one.key_text(&python("3.11"))));
+    assert_eq!(key_name(&keys[0]), key_name(&one.key_text(&python("3.11")).unwrap()));
+    // The first bytes of SHA-256 of nothing.
+    assert!(key_name("").starts_with("e3b0c44298fc1c14") && key_name("").len() == 64);
 }
 
 #[test]
@@ -132,4 +138,26 @@ fn troubles_are_told_apart() {
     assert!(what(Installer::Npm, npm).contains("`nope@*`"));
     assert!(what(Installer::Npm, "getaddrinfo EAI_AGAIN r").contains("cannot reach"));
     assert!(explain(Installer::Venv, "", "").hint.contains("python3-venv"));
+}
+
+#[test]
+fn what_was_printed_inside_names_packages_of_the_registry_only() {
+    let needs = build_requirements("noise\n[\"wheel\", \"setuptools>=61\"]\n").unwrap();
+    assert_eq!(needs, ["setuptools>=61", "wheel"]);
+    for bad in
+        ["[\"x @ https://y.example/x.whl\"]", "[\"-r /etc/passwd\"]", "[\"../x\"]", "[1]", ""]
+    {
+        assert!(build_requirements(bad).is_err(), "{bad}");
+    }
+    let many = serde_json::to_string(&vec!["a"; 101]).unwrap();
+    assert_eq!(build_requirements(&many), Err(RequirementError::TooMany(101)));
+    assert_eq!(source_archive("{\"file\": \"a-1.0.tar.gz\"}").as_deref(), Some("a-1.0.tar.gz"));
+    for bad in ["{\"file\": \"../a\"}", "{\"file\": \"-a\"}", "{\"file\": \"\"}", "{}", "x"] {
+        assert_eq!(source_archive(bad), None, "{bad}");
+    }
+    let missing =
+        |rest: &str| missing_requirement(&format!("No matching distribution found for {rest}"));
+    assert_eq!(missing("a<2,>=1\nx").as_deref(), Some("a<2,>=1"));
+    assert_eq!(missing("a; python_version > '3'").as_deref(), Some("a"));
+    assert_eq!(missing("--index-url=x"), None);
 }

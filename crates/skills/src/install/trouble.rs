@@ -59,6 +59,23 @@ const UNTRUSTED: [&str; 4] = [
 /// What installers print when they are not let in.
 const LOCKED: [&str; 4] = ["401 Error", "403 Error", "E401", "E403"];
 
+/// Whether an installer could not ask the registry.
+pub fn is_unreachable(output: &str) -> bool {
+    UNREACHABLE.iter().any(|words| output.contains(words))
+}
+
+/// Explains why a package could not be built, in a sandbox without network.
+pub fn explain_build(installer: Installer, output: &str) -> Trouble {
+    if installer != Installer::Venv && is_unreachable(output) {
+        return Trouble::new(
+            "a package wants to fetch something while it is built",
+            "packages are built without network; make an environment yourself, and name it with \
+             --venv or --node-modules",
+        );
+    }
+    explain(installer, output, "")
+}
+
 /// Explains a failed installation.
 pub fn explain(installer: Installer, output: &str, hosts: &str) -> Trouble {
     let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
@@ -69,7 +86,7 @@ pub fn explain(installer: Installer, output: &str, hosts: &str) -> Trouble {
         );
     }
     // pip speaks of a missing package also when it could not ask, so this comes first.
-    if says(&UNREACHABLE) {
+    if is_unreachable(output) {
         return Trouble::new(
             format!("cannot reach the package registry ({hosts})"),
             "look at the network, and at what pip and npm are configured for; a registry that \
