@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: what the sandbox costs, as ratios to native.
 //!
 //! Native and sandbox take turns in one run, so that whatever else the machine does hits both. The
-//! minimum says what a thing costs when nothing disturbs it, the median what it cost today; where
-//! they are far apart, the machine was busy.
+//! median says what a thing cost today, and goals are judged by it; the minimum beside it says what
+//! it costs when nothing disturbs it. Where they are far apart, the machine was busy.
 
 mod busy;
 mod chart;

@@ -6,7 +6,8 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use egress::ledger::Ledger;
+use egress::audit_log::AuditLog;
+use egress::ledger::{Account, Ledger};
 use egress::policy::Decision;
 use egress::porter::{self, Duty};
 use egress::protocol;
@@ -55,11 +56,12 @@ pub fn start(spec: &SandboxSpec) -> Result<Option<(Porter, Line)>, StartError> {
 }
 
 /// Opens the audit log, empty.
-pub fn open_audit(spec: &SandboxSpec) -> Result<Option<File>, StartError> {
+pub fn open_audit(spec: &SandboxSpec) -> Result<Option<AuditLog>, StartError> {
     let Some(path) = &spec.audit else { return Ok(None) };
     let purpose = "write the audit log to";
     let file = ResultFile::create(path);
-    file.map(Some).map_err(|cause| StartError::Path { purpose, path: path.clone(), cause })
+    let log = |file| Some(AuditLog::new(file, spec.audit_limit.0));
+    file.map(log).map_err(|cause| StartError::Path { purpose, path: path.clone(), cause })
 }
 
 /// Listens on the published ports, while this process may still have the right to low ones.
@@ -91,7 +93,7 @@ fn be_porter(duty: Duty, report: UnixStream) -> ! {
 fn give_up_what_is_not_needed(duty: &Duty, report: &UnixStream) -> io::Result<()> {
     let mut kept: Vec<BorrowedFd<'_>> = vec![duty.kernel.as_fd(), report.as_fd()];
     kept.extend(duty.published.iter().map(|(listener, _)| listener.as_fd()));
-    kept.extend(duty.audit.iter().map(AsFd::as_fd));
+    kept.extend(duty.audit.iter().map(|log| log.file().as_fd()));
     host_sys::close_all_but(&kept)?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
@@ -104,8 +106,8 @@ fn give_up_what_is_not_needed(duty: &Duty, report: &UnixStream) -> io::Result<()
 }
 
 impl Porter {
-    /// Waits for the porter's end, which is that of the kernel process, and for its records.
-    pub fn finish(mut self) -> Vec<ConnectionRecord> {
+    /// Waits for the porter's end, which is that of the kernel process, and for its account.
+    pub fn finish(mut self) -> Account {
         let mut text = Vec::new();
         // A porter that has died has no records; what it let out it has written to the log.
         let _ = self.report.read_to_end(&mut text);
@@ -120,14 +122,16 @@ impl Drop for Porter {
     }
 }
 
-/// Writes what was blocked where there is no porter to the audit log.
-pub fn write_offline(audit: File, records: &[ConnectionRecord]) {
+/// Writes what was blocked where there is no porter to the audit log. Returns how many lines it
+/// should have and has not.
+pub fn write_offline(audit: AuditLog, records: &[ConnectionRecord]) -> u64 {
     let mut ledger = Ledger::new(Some(audit));
     for record in records {
         let (verdict, reason, name) = (record.verdict, record.reason.clone(), record.name.clone());
         let decision = Decision { verdict, reason, name };
         ledger.decided(record.kind, record.address, &decision, None);
     }
+    ledger.finish().audit_lost
 }
 
 /// Nothing is sent.

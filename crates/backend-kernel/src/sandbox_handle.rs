@@ -1,12 +1,12 @@
 //! The side of the process that starts a sandbox.
 
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use egress::audit_log::AuditLog;
 use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use host_sys::{Forked, Namespace, map_users};
 use kernel_files::copy_out::list_changes;
@@ -186,7 +186,7 @@ struct Handle {
     reaped: Option<String>,
     porter: Option<Porter>,
     /// The audit log, where there is no porter that writes it.
-    audit: Option<File>,
+    audit: Option<AuditLog>,
     group: Option<ControlGroup>,
     connections: Vec<ConnectionRecord>,
     lists_changes: bool,
@@ -282,11 +282,12 @@ impl Sandbox for Handle {
                         self.obituary();
                     }
                     self.connections = blocked;
-                    if let Some(audit) = self.audit.take() {
-                        porter::write_offline(audit, &self.connections);
-                    }
-                    let seen = self.porter.take().map(Porter::finish);
-                    self.connections.extend(seen.unwrap_or_default());
+                    let offline = self.audit.take();
+                    let offline =
+                        offline.map_or(0, |it| porter::write_offline(it, &self.connections));
+                    let seen = self.porter.take().map(Porter::finish).unwrap_or_default();
+                    self.connections.extend(seen.connections);
+                    let audit_lost = offline.saturating_add(seen.audit_lost);
                     let changes = self.lists_changes.then_some(changes);
                     let group = self.group.take();
                     let memory_kills_by_host = group.map_or(0, |it| it.n_memory_kills());
@@ -308,6 +309,7 @@ impl Sandbox for Handle {
                         containment,
                         memory_kills,
                         memory_kills_by_host,
+                        audit_lost,
                     });
                 }
                 Some(News::Changes(some)) => changes.extend(some),

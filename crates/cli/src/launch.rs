@@ -65,6 +65,13 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
              disk is full\nhint: --disk SIZE allows more"
         );
     }
+    if report.audit_lost > 0 {
+        let (lost, limit) = (report.audit_lost, spec.audit_limit);
+        eprintln!(
+            "warning: {lost} lines are missing in the audit log, which may take {limit}\n\
+             hint: --audit-limit SIZE allows more"
+        );
+    }
     for failed in &report.not_copied {
         eprintln!("error: {} was not copied out: {}", failed.path.display(), failed.reason);
     }

@@ -184,6 +184,37 @@ fn what_is_not_allowed_is_refused_and_told() {
 }
 
 #[test]
+fn an_audit_log_has_a_limit() {
+    const LIMIT: u64 = 20_000;
+    const ASK: &str = r"
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(1000):
+    try: s.sendto(b'x', ('10.0.0.1', 1 + n))
+    except OSError: pass
+print('went on')
+";
+    let (_folder, log) = audit_file();
+    let limit = LIMIT.to_string();
+    let options =
+        ["--allow", "127.0.0.1:9", "--audit", log.to_str().unwrap(), "--audit-limit", &limit];
+    let got = run(&options, &["python3", "-c", ASK]);
+    assert_eq!((got.code, got.output.as_str()), (Some(0), "went on\n"), "{}", got.errors);
+    assert!(std::fs::metadata(&log).unwrap().len() <= LIMIT);
+    let lines = audit(&log);
+    let [before @ .., full, lost] = lines.as_slice() else { panic!("{lines:?}") };
+    assert!(before.len() > 50 && before.iter().all(|line| line["event"] == "denied"), "{lines:?}");
+    assert_eq!((&full["event"], &full["limit"]), (&"full".into(), &LIMIT.into()));
+    let n_lost = 1000 - before.len();
+    assert_eq!((&lost["event"], &lost["lost"]), (&"lost".into(), &n_lost.into()));
+    let words = format!("warning: {n_lost} lines are missing in the audit log, which may take");
+    assert!(got.errors.contains(&words), "{}", got.errors);
+    let got = run(&["--audit", log.to_str().unwrap(), "--audit-limit", "5"], &["true"]);
+    assert_eq!(got.code, Some(125));
+    assert!(got.errors.contains("hint: it takes at least 4K"), "{}", got.errors);
+}
+
+#[test]
 fn a_name_is_tied_to_its_address() {
     let server = WebServer::start();
     let rule = format!("api.belljar.test:{}", server.port);

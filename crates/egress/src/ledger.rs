@@ -1,14 +1,13 @@
 //! What was decided: a line in the audit log each, and records for the report of the run.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sandbox_spec::{ConnectionKind, ConnectionRecord, Reason, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::audit_log::AuditLog;
 use crate::policy::Decision;
 
 /// The most records that are kept; the log has everything.
@@ -46,10 +45,19 @@ struct Key {
     reason: Reason,
 }
 
+/// What is left of a ledger at its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Account {
+    /// Everything that was noted, equal things once.
+    pub connections: Vec<ConnectionRecord>,
+    /// How many lines the audit log should have and has not.
+    pub audit_lost: u64,
+}
+
 /// The decisions about one sandbox.
 #[derive(Default)]
 pub struct Ledger {
-    log: Option<File>,
+    log: Option<AuditLog>,
     records: Vec<ConnectionRecord>,
     places: HashMap<Key, usize>,
     /// Connections that have not ended.
@@ -57,8 +65,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger that also writes to this file.
-    pub fn new(log: Option<File>) -> Self {
+    /// A ledger that also writes to this log.
+    pub fn new(log: Option<AuditLog>) -> Self {
         Self { log, ..Self::default() }
     }
 
@@ -108,9 +116,10 @@ impl Ledger {
         self.write(&Line { bytes_sent: sent, bytes_received: received, ..line });
     }
 
-    /// Everything that was noted, equal things once.
-    pub fn into_records(self) -> Vec<ConnectionRecord> {
-        self.records
+    /// Ends the log, and says what was noted.
+    pub fn finish(self) -> Account {
+        let audit_lost = self.log.map_or(0, |log| log.finish(&now()));
+        Account { connections: self.records, audit_lost }
     }
 
     fn record(&mut self, key: &Key) -> Option<&mut ConnectionRecord> {
@@ -136,10 +145,8 @@ impl Ledger {
 
     fn write(&mut self, line: &Line<'_>) {
         let Some(log) = &mut self.log else { return };
-        let Ok(mut text) = serde_json::to_vec(line) else { return };
-        text.push(b'\n');
-        // One call a line, so that a reader sees whole lines. A full disk does not stop a guest.
-        let _ = log.write_all(&text);
+        let Ok(text) = serde_json::to_vec(line) else { return };
+        log.write(text, &line.time);
     }
 }
 
@@ -150,9 +157,8 @@ fn line<'a>(
     name: Option<&'a str>,
     address: Option<SocketAddr>,
 ) -> Line<'a> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Line {
-        time: timestamp(since),
+        time: now(),
         event,
         id,
         kind,
@@ -163,6 +169,10 @@ fn line<'a>(
         bytes_sent: None,
         bytes_received: None,
     }
+}
+
+fn now() -> String {
+    timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
 }
 
 /// A time in UTC, as RFC 3339 writes it.
@@ -215,7 +225,7 @@ mod tests {
         ledger.closed(1, 10, 20);
         ledger.closed(2, 1, 2);
         ledger.closed(2, 1, 2);
-        let records = ledger.into_records();
+        let records = ledger.finish().connections;
         assert_eq!(records.len(), 1);
         let record = &records[0];
         assert_eq!((record.times, record.bytes_sent, record.bytes_received), (2, 11, 22));

@@ -5,12 +5,13 @@
 //! means to make one. It alone knows the rules ([`policy`]): which destinations are allowed, which
 //! addresses are public ([`special`]), and which names an address was given for ([`ties`]). It is
 //! also the name server that guests see ([`names`], [`dns`]), it holds the published ports, and it
-//! writes down every decision ([`ledger`]). [`porter`] puts all this together.
+//! writes down every decision ([`ledger`], [`audit_log`]). [`porter`] puts all this together.
 //!
 //! See `docs/adr/0006-a-porter-makes-the-connections.md`.
 
 #![forbid(unsafe_code)]
 
+pub mod audit_log;
 pub mod dns;
 pub mod ledger;
 pub mod names;

@@ -1,6 +1,5 @@
 //! The porter's loop.
 
-use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,6 +15,7 @@ use host_sys::rustix::net::{
 use host_sys::rustix::{self};
 use sandbox_spec::{ConnectionKind, EgressRules, Reason, Verdict};
 
+use crate::audit_log::AuditLog;
 use crate::ledger::Ledger;
 use crate::names::{Context, Lookup, NameServer};
 use crate::policy::{Decision, Policy};
@@ -42,10 +42,10 @@ pub struct Duty {
     /// Listening sockets, and the ports inside that they lead to.
     pub published: Vec<(OwnedFd, u16)>,
     /// The audit log.
-    pub audit: Option<File>,
+    pub audit: Option<AuditLog>,
 }
 
-/// Serves a sandbox to its end, and then writes the records of it to `report`, as JSON.
+/// Serves a sandbox to its end, and then writes the account of it to `report`, as JSON.
 pub fn run(duty: Duty, mut report: UnixStream) -> rustix::io::Result<()> {
     let mut porter = Porter {
         policy: Policy::new(duty.rules),
@@ -57,7 +57,7 @@ pub fn run(duty: Duty, mut report: UnixStream) -> rustix::io::Result<()> {
         next_arrived: FIRST_ARRIVED,
     };
     while porter.turn()? {}
-    let records = serde_json::to_vec(&porter.ledger.into_records()).unwrap_or_default();
+    let records = serde_json::to_vec(&porter.ledger.finish()).unwrap_or_default();
     // Nobody reads it if the starter is gone.
     let _ = report.write_all(&records);
     Ok(())

@@ -10,6 +10,7 @@ mod budget;
 mod change;
 mod content;
 mod directory;
+mod hidden;
 mod inode;
 mod kept;
 mod place;
@@ -32,6 +33,7 @@ use linux_abi::{Errno, SysResult};
 use crate::inode::{FileSystem, Inode};
 use crate::metadata::{DeviceNumber, FileSystemUsage};
 pub use budget::DiskBudget;
+pub use hidden::Hides;
 use inode::HostInode;
 pub use kept::is_kept_mark;
 use shared::Shared;
@@ -49,6 +51,8 @@ pub struct HostOptions {
     pub keeps_owners: bool,
     /// Whose files are shown as whose; `None` shows owners as they are on the host.
     pub owners: Option<OwnerMap>,
+    /// What is not shown of it.
+    pub hides: Hides,
 }
 
 /// Shows the files of one host user as those of a guest user.

@@ -3,6 +3,7 @@
 mod etc;
 mod host_places;
 mod layers;
+mod shown;
 
 #[cfg(test)]
 mod tests;

@@ -138,7 +138,7 @@ syscalls! {
     socketpair               [ 53] (int("domain"), hex("type"), int("protocol"), out("sv", 8)) Full(sockets::socketpair);
     setsockopt               [ 54] (fd("sockfd"), int("level"), int("optname"), in_by("optval", 4), size("optlen")) Partial(sockets::setsockopt, "SO_ATTACH_FILTER is refused (EPERM), TCP_ULP is unknown (ENOENT), lists of multicast sources and netfilter options too (ENOPROTOOPT); options about packets (TTL, TOS, pacing, congestion) are kept without effect; of a socket whose peer is outside only SO_LINGER reaches the host");
     getsockopt               [ 55] (fd("sockfd"), int("level"), int("optname"), address("optval"), in_out("optlen", 4)) Partial(sockets::getsockopt, "TCP_INFO has states and sizes, no timing; options that setsockopt does not know are unknown here too (ENOPROTOOPT)");
-    clone                    [ 56] (hex("flags"), address("stack"), address("parent_tid"), address("child_tid"), address("tls")) Partial(wait tasks::clone, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL); CLONE_PTRACE is ignored");
+    clone                    [ 56] (hex("flags"), address("stack"), address("parent_tid"), address("child_tid"), address("tls")) Partial(wait tasks::clone, "pid and time namespaces are refused (EPERM); CLONE_PTRACE is ignored");
     fork                     [ 57] () Full(wait tasks::fork);
     vfork                    [ 58] () Full(wait tasks::vfork);
     execve                   [ 59] (path("pathname"), address("argv"), address("envp")) Partial(wait tasks::execve, "a file that is open for writing is not refused (ETXTBSY); file capabilities are not obeyed");
@@ -429,7 +429,7 @@ syscalls! {
     fsmount                  [432] (fd("fs_fd"), hex("flags"), hex("attr_flags")) Full(files::fsmount);
     fspick                   [433] (dirfd("dfd"), path("path"), hex("flags")) Full(files::fspick);
     pidfd_open               [434] (int("pid"), hex("flags")) Full(tasks::pidfd_open);
-    clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid and time namespaces are refused (EPERM); CLONE_VM without CLONE_THREAD and CLONE_VFORK is refused (EINVAL)");
+    clone3                   [435] (in_by("cl_args", 1), size("size")) Partial(wait tasks::clone3, "pid and time namespaces are refused (EPERM)");
     close_range              [436] (fd("first"), fd("last"), hex("flags")) Full(files::close_range);
     openat2                  [437] (dirfd("dirfd"), path("pathname"), in_by("how", 3), size("size")) Full(try files::openat2);
     pidfd_getfd              [438] (fd("pidfd"), fd("targetfd"), hex("flags")) Full(tasks::pidfd_getfd);

@@ -44,5 +44,5 @@ pub use network::{
 };
 pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
 pub use size::{ByteSize, SizeError};
-pub use spec::{Recording, SandboxSpec, Trace};
+pub use spec::{DEFAULT_AUDIT_LIMIT, MIN_AUDIT_LIMIT, Recording, SandboxSpec, Trace};
 pub use time::{DurationError, parse_duration};

@@ -7,9 +7,18 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, Output, PathRules,
+    ByteSize, ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, Output, PathRules,
     PublishedPort, RootFs, RootWrites, Tmpfs, default_environment, os_text,
 };
+
+/// What the audit log may take if nobody says: about 300,000 decisions.
+pub const DEFAULT_AUDIT_LIMIT: ByteSize = ByteSize::from_mib(64);
+/// The least that it may be held to: a log that has no room says nothing.
+pub const MIN_AUDIT_LIMIT: ByteSize = ByteSize(4096);
+
+fn default_audit_limit() -> ByteSize {
+    DEFAULT_AUDIT_LIMIT
+}
 
 /// Everything that a backend has to know to start a sandbox, except for the three standard
 /// streams, which are descriptors and no data.
@@ -57,6 +66,9 @@ pub struct SandboxSpec {
     /// The host file that gets a line of JSON for every decision about the network.
     #[serde(default, with = "os_text::optional_path")]
     pub audit: Option<PathBuf>,
+    /// The most bytes that file may have.
+    #[serde(default = "default_audit_limit")]
+    pub audit_limit: ByteSize,
     /// What of the visible may be used.
     #[serde(default, skip_serializing_if = "PathRules::is_empty")]
     pub rules: PathRules,
@@ -92,6 +104,7 @@ impl SandboxSpec {
             network: NetworkPolicy::Loopback,
             publish: Vec::new(),
             audit: None,
+            audit_limit: DEFAULT_AUDIT_LIMIT,
             rules: PathRules::default(),
             recording: Recording::Off,
             trace: Trace::Off,

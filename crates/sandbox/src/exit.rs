@@ -95,6 +95,9 @@ pub struct ExitReport {
     /// How many processes the host killed because their control group had no memory left.
     #[serde(skip_serializing_if = "is_zero")]
     pub memory_kills_by_host: u64,
+    /// How many lines the audit log should have and has not: it was full, or its disk was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub audit_lost: u64,
     /// What held it: every layer, each once.
     pub containment: Vec<LayerReport>,
 }

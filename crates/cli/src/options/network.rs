@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use sandbox_spec::{EgressRules, HostEntry, HostRule, NetworkPolicy, PublishedPort, SandboxSpec};
+use sandbox_spec::{
+    ByteSize, DEFAULT_AUDIT_LIMIT, EgressRules, HostEntry, HostRule, MIN_AUDIT_LIMIT,
+    NetworkPolicy, PublishedPort, SandboxSpec,
+};
 
 use super::absolute;
 use crate::failure::Failure;
@@ -42,6 +45,10 @@ pub struct NetworkOptions {
     /// Write every decision about the network to a file, a line of JSON each
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
+    /// The most that the file of --audit may take; then one line says so, and what is missing is
+    /// counted
+    #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_AUDIT_LIMIT, requires = "audit")]
+    audit_limit: ByteSize,
 }
 
 impl NetworkOptions {
@@ -51,6 +58,11 @@ impl NetworkOptions {
             let message = format!("{what} makes no sense with --net {net}");
             Err(Failure::new(message).code(Failure::CANNOT_START))
         };
+        if self.audit_limit < MIN_AUDIT_LIMIT {
+            let message = format!("--audit-limit {} has no room", self.audit_limit);
+            let hint = format!("it takes at least {MIN_AUDIT_LIMIT}");
+            return Err(Failure::new(message).hint(hint).code(Failure::CANNOT_START));
+        }
         match self.net {
             Some(Net::None) if self.says_something() => {
                 contradiction("--allow, --deny or --add-host", "none")
@@ -99,6 +111,7 @@ impl NetworkOptions {
         }
         spec.publish.clone_from(&self.publish);
         spec.audit = self.audit.as_deref().map(absolute).transpose()?;
+        spec.audit_limit = self.audit_limit;
         Ok(())
     }
 }

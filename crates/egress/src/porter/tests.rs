@@ -7,6 +7,8 @@ use std::time::Duration;
 use host_sys::LookupError;
 use sandbox_spec::ConnectionRecord;
 
+use crate::ledger::Account;
+
 use super::*;
 
 fn lookup(name: &str) -> Result<Vec<IpAddr>, LookupError> {
@@ -56,7 +58,7 @@ impl Gate {
         self.thread.join().unwrap();
         let mut text = String::new();
         self.report.read_to_string(&mut text).unwrap();
-        serde_json::from_str(&text).unwrap()
+        serde_json::from_str::<Account>(&text).unwrap().connections
     }
 }
 

@@ -114,7 +114,7 @@ impl Directory for HostInode {
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(errno_of)?;
             let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
+            if name == b"." || name == b".." || !self.lists(name) {
                 continue;
             }
             let kind = match kind_of(entry.file_type()) {

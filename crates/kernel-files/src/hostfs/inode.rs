@@ -33,7 +33,7 @@ pub struct HostInode {
     id: HostId,
     kind: FileKind,
     /// `None` for the top of the folder.
-    place: RefCell<Option<Place>>,
+    pub(super) place: RefCell<Option<Place>>,
     /// Other names that it had or got, for when this one goes.
     other_places: OtherPlaces,
     /// The handle of a directory. That of the top is never closed.
@@ -113,7 +113,9 @@ impl HostInode {
     /// The file of this name in this directory.
     pub fn find(&self, name: &[u8]) -> SysResult<Rc<Self>> {
         beneath::check_name(name)?;
+        self.check_name_is_shown(name)?;
         let stat = stat_in(&*self.directory_handle()?, name)?;
+        self.check_mode_is_shown(&stat)?;
         if !self.shared.is_immutable()
             && let Some(known) = self.shared.find(id_of(&stat))
             && known.kind == FileKind::of_mode(u32::from(stat.stx_mode))

@@ -7,138 +7,97 @@ use std::rc::Rc;
 use linux_abi::{Errno, SysResult};
 use sandbox_spec::{NetworkPolicy, SandboxSpec};
 
+use super::shown;
 use crate::inode::Inode;
-use crate::metadata::DeviceNumber;
+use crate::metadata::{DeviceNumber, FileKind};
 use crate::static_directory::StaticDirectory;
 
-/// Names in the host's `/etc` that programs need and that hold no secrets. A `*` at the end stands
-/// for anything.
-const SHOWN: [&str; 72] = [
-    "ImageMagick*",
-    "OpenCL",
-    "R",
-    "X11",
-    "alternatives",
-    "apache2",
-    "bash.bashrc",
-    "bash_completion*",
-    "bindresvport.blacklist",
-    "ca-certificates*",
-    "chromium*",
-    "crypto-policies",
-    "dconf",
-    "debian_version",
-    "default",
-    "dpkg",
-    "emacs",
-    "ethertypes",
-    "fonts",
-    "gai.conf",
-    "ghostscript",
-    "gnutls",
-    "gprofng.rc",
-    "groff",
-    "gss",
-    "gtk-*",
-    "host.conf",
-    "inputrc",
-    "issue*",
-    "java*",
-    "ld.so.*",
-    "libaudit.conf",
-    "libnl-3",
-    "libreoffice",
-    "libva.conf",
-    "locale*",
-    "localtime",
-    "login.defs",
-    "lsb-release",
-    "magic*",
-    "mailcap*",
-    "manpath.config",
-    "matplotlibrc",
-    "maven*",
-    "mime.types",
-    "nanorc",
-    "netconfig",
-    "networks",
-    "npmrc",
-    "os-release",
-    "papersize",
-    "perl",
-    "php",
-    "pki",
-    "profile*",
-    "protocols",
-    "python*",
-    "redhat-release",
-    "rpc",
-    "ruby*",
-    "sensors*",
-    "services",
-    "shells",
-    "skel",
-    "terminfo",
-    "texmf",
-    "timezone",
-    "vim",
-    "vulkan",
-    "wgetrc",
-    "xdg",
-    "xml",
-];
-
-fn is_shown(name: &str) -> bool {
-    SHOWN.iter().any(|shown| match shown.strip_suffix('*') {
+/// Whether a name of the host is meant by a name of the list.
+fn is_meant(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
-        None => name == *shown,
-    })
+        None => name == pattern,
+    }
 }
 
-/// What of `/etc/ssl` is shown: not the keys.
-const SHOWN_OF_SSL: [&str; 3] = ["certs", "openssl.cnf", "cert.pem"];
+/// The first part of each path of a list, with the rest of those that go on.
+fn beneath<'a>(paths: &[&'a str], name: &str) -> (bool, Vec<&'a str>) {
+    let mut is_whole = false;
+    let mut rests = Vec::new();
+    for path in paths {
+        match path.split_once('/') {
+            Some((first, rest)) if is_meant(first, name) => rests.push(rest),
+            None => is_whole |= is_meant(path, name),
+            Some(_) => {}
+        }
+    }
+    (is_whole, rests)
+}
+
+fn all_shown() -> Vec<&'static str> {
+    shown::ETC.iter().flat_map(|(_, names)| names.iter().copied()).collect()
+}
 
 /// The names in `etc` that guests see, as paths relative to it.
 pub fn shown_names(etc: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
-    let shown = entries.map(|entry| entry.file_name());
-    let shown = shown.filter(|name| name.to_str().is_some_and(is_shown)).map(PathBuf::from);
-    shown.chain(SHOWN_OF_SSL.iter().map(|name| Path::new("ssl").join(name))).collect()
+    let mut found = Vec::new();
+    add_names(etc, Path::new(""), &all_shown(), &mut found);
+    found
 }
 
-/// The part of the host's `/etc` that guests see.
-pub fn shown(host_etc: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn Inode>> {
-    let names = host_etc.directory().ok_or(Errno::ENOTDIR)?;
+fn add_names(folder: &Path, place: &Path, paths: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(text) = name.to_str() else { continue };
+        let (is_whole, rests) = beneath(paths, text);
+        if is_whole {
+            found.push(place.join(text));
+        } else if !rests.is_empty() {
+            add_names(&entry.path(), &place.join(text), &rests, found);
+        }
+    }
+}
+
+/// The part of the host's `/etc` that guests see. Its folders get numbers from `number` on.
+pub fn shown(
+    host_etc: &Rc<dyn Inode>,
+    device: DeviceNumber,
+    number: u64,
+) -> SysResult<Rc<dyn Inode>> {
+    let mut next = number;
+    Ok(Rc::new(chosen(host_etc, &all_shown(), device, &mut next)?))
+}
+
+/// A folder with those of its names that are in a list.
+fn chosen(
+    from: &Rc<dyn Inode>,
+    paths: &[&str],
+    device: DeviceNumber,
+    next: &mut u64,
+) -> SysResult<StaticDirectory> {
+    let names = from.directory().ok_or(Errno::ENOTDIR)?;
     let mut found = Vec::new();
     names.list(0, &mut |entry| {
         found.push(entry.name.to_vec());
         true
     })?;
-    let mut folder = StaticDirectory::new(device, 2, 0o755);
+    let mut folder = StaticDirectory::new(device, *next, 0o755);
+    *next += 1;
     for name in found {
         let Ok(text) = std::str::from_utf8(&name) else { continue };
-        if is_shown(text)
-            && let Ok(inode) = names.lookup(&name)
-        {
+        let (is_whole, rests) = beneath(paths, text);
+        if !is_whole && rests.is_empty() {
+            continue;
+        }
+        let Ok(inode) = names.lookup(&name) else { continue };
+        if is_whole || inode.kind() == FileKind::Symlink {
+            // A link is a name and nothing more: it leads only to what is shown.
             folder.add(&name, inode);
+        } else if let Ok(part) = chosen(&inode, &rests, device, next) {
+            folder.add(&name, Rc::new(part));
         }
     }
-    if let Ok(ssl) = names.lookup(b"ssl") {
-        folder.add(b"ssl", without_private(&ssl, device)?);
-    }
-    Ok(Rc::new(folder))
-}
-
-/// `/etc/ssl` without its keys.
-fn without_private(ssl: &Rc<dyn Inode>, device: DeviceNumber) -> SysResult<Rc<dyn Inode>> {
-    let names = ssl.directory().ok_or(Errno::ENOTDIR)?;
-    let mut folder = StaticDirectory::new(device, 5, 0o755);
-    for name in SHOWN_OF_SSL {
-        if let Ok(inode) = names.lookup(name.as_bytes()) {
-            folder.add(name.as_bytes(), inode);
-        }
-    }
-    Ok(Rc::new(folder))
+    Ok(folder)
 }
 
 /// Files that say who is in the sandbox, not who is on the host.
@@ -183,3 +142,27 @@ pub fn for_images(spec: &SandboxSpec) -> Vec<(&'static str, String)> {
 
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
     networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_whole_folders_and_parts_of_them() {
+        let paths = ["ssl/certs", "ssl/openssl.cnf", "maven*/m2.conf", "fonts", "java*"];
+        assert_eq!(beneath(&paths, "ssl"), (false, vec!["certs", "openssl.cnf"]));
+        assert_eq!(beneath(&paths, "maven-3"), (false, vec!["m2.conf"]));
+        assert_eq!(beneath(&paths, "java-17"), (true, vec![]));
+        assert_eq!(beneath(&paths, "shadow"), (false, vec![]));
+    }
+
+    #[test]
+    fn every_name_has_a_reason_and_is_there_once() {
+        let mut names = all_shown();
+        let n_names = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), n_names);
+        assert!(shown::ETC.iter().all(|(reason, _)| !reason.is_empty()));
+    }
+}

@@ -8,7 +8,7 @@ use sandbox_spec::{RootFs, RootWrites, SandboxSpec};
 
 use super::{RootError, etc, folder_upper, memory_upper};
 use crate::device_numbers::allocate_device;
-use crate::hostfs::{HostFs, HostOptions};
+use crate::hostfs::{Hides, HostFs, HostOptions};
 use crate::inode::{FileSystem, Inode, NewInode, NewKind, WriteAt};
 use crate::overlay::{Moves, Overlay};
 use crate::static_directory::StaticDirectory;
@@ -18,6 +18,12 @@ use crate::tmpfs::{Limits, Tmpfs};
 /// What of the host's root is shown. Not its homes, its keys, its logs and its data.
 pub const SYSTEM_FOLDERS: [&str; 9] =
     ["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "nix"];
+/// The one of them of which only what everybody may read is shown. Programs are in `/opt`, compilers
+/// and browsers among them, so it cannot be left out; but each comes with settings and data of its
+/// own, which no distribution looks after.
+const PUBLIC_FOLDER: &str = "opt";
+/// The number of `/etc`; its folders have the next ones.
+const ETC_NUMBERS: u64 = 16;
 
 /// The overlay that `spec` describes.
 pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
@@ -71,18 +77,22 @@ fn directory_layer(path: &Path) -> Result<Rc<dyn Inode>, RootError> {
 
 /// The host's system folders, and the harmless part of `/etc`.
 fn host_layer() -> SysResult<Rc<dyn Inode>> {
-    let options = HostOptions { read_only: true, immutable: true, ..HostOptions::default() };
-    let host = HostFs::open(Path::new("/"), options)?.root();
+    let hides =
+        |hides| HostOptions { read_only: true, immutable: true, hides, ..HostOptions::default() };
+    let host = HostFs::open(Path::new("/"), hides(Hides::SecretSettings))?.root();
     let names = host.directory().ok_or(Errno::ENOTDIR)?;
+    let public = HostFs::open(Path::new("/"), hides(Hides::Secrets))?.root();
+    let public = public.directory().ok_or(Errno::ENOTDIR)?;
     let device = allocate_device();
     let mut root = StaticDirectory::new(device, 1, 0o755);
     for name in SYSTEM_FOLDERS {
-        if let Ok(inode) = names.lookup(name.as_bytes()) {
+        let from = if name == PUBLIC_FOLDER { public } else { names };
+        if let Ok(inode) = from.lookup(name.as_bytes()) {
             root.add(name.as_bytes(), inode);
         }
     }
-    if let Ok(host_etc) = names.lookup(b"etc") {
-        root.add(b"etc", etc::shown(&host_etc, device)?);
+    if let Ok(host_etc) = public.lookup(b"etc") {
+        root.add(b"etc", etc::shown(&host_etc, device, ETC_NUMBERS)?);
     }
     if let Some(cache) = find(&host, &["var", "cache", "fontconfig"]) {
         let mut folder = StaticDirectory::new(device, 3, 0o755);

@@ -1,0 +1,154 @@
+//! Files of the host that hold secrets, by their names and modes. The default root shows none of
+//! them. What a user mounts is shown as it is.
+
+use host_sys::rustix;
+use linux_abi::{Errno, SysResult};
+
+use super::inode::HostInode;
+use crate::metadata::FileKind;
+
+/// What of a folder is not shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hides {
+    /// Nothing: the operator has named the folder.
+    #[default]
+    Nothing,
+    /// Files of [`SECRET_NAMES`] in folders for settings, as in `/usr/local/etc`. Elsewhere a
+    /// program has these names for data of its own.
+    SecretSettings,
+    /// Files of [`SECRET_NAMES`] everywhere, and what not everybody on the host may read: a program
+    /// in a sandbox is nobody in particular, even if root has started it.
+    Secrets,
+}
+
+/// Names that programs give to files with keys and passwords.
+const SECRET_NAMES: [&[u8]; 36] = [
+    // Shells and web clients.
+    b".curlrc",
+    b".env",
+    b".netrc",
+    b".wgetrc",
+    b"curlrc",
+    b"netrc",
+    b"wgetrc",
+    // Package managers: tokens, and addresses of registries with passwords.
+    b".bowerrc",
+    b".npmrc",
+    b".pip",
+    b".pypirc",
+    b".yarnrc",
+    b".yarnrc.yml",
+    b"auth.json",
+    b"npmrc",
+    b"pip.conf",
+    b"settings-security.xml",
+    // Servers and clouds.
+    b".aws",
+    b".azure",
+    b".docker",
+    b".dockercfg",
+    b".htpasswd",
+    b".kube",
+    b".my.cnf",
+    b".pgpass",
+    b"Renviron.site",
+    b"credentials.json",
+    b"service-account.json",
+    // Versions of files, and keys.
+    b".git-credentials",
+    b".gitconfig",
+    b".gnupg",
+    b".ssh",
+    b"id_dsa",
+    b"id_ecdsa",
+    b"id_ed25519",
+    b"id_rsa",
+];
+
+/// Maven's settings have passwords of servers; other programs keep harmless files of this name.
+const MAVEN_SETTINGS: &[u8] = b"settings.xml";
+const MAVEN_FOLDERS: [&[u8]; 3] = [b"conf", b"maven", b".m2"];
+/// The name of a folder for settings.
+const SETTINGS_FOLDER: &[u8] = b"etc";
+
+const OTHERS_READ: u32 = 0o004;
+const OTHERS_SEARCH: u32 = 0o001;
+
+impl Hides {
+    /// Whether a name says that a file is secret. `folder` is the name of the folder it is in.
+    pub fn hides_name(self, folder: &[u8], name: &[u8]) -> bool {
+        let is_asked = match self {
+            Self::Nothing => false,
+            Self::SecretSettings => folder == SETTINGS_FOLDER,
+            Self::Secrets => true,
+        };
+        is_asked
+            && (SECRET_NAMES.contains(&name)
+                || name == MAVEN_SETTINGS && MAVEN_FOLDERS.contains(&folder))
+    }
+
+    /// Whether a mode says that a file is not for everybody. That of a link says nothing.
+    pub fn hides_mode(self, mode: u32) -> bool {
+        let needed = match FileKind::of_mode(mode) {
+            FileKind::Regular => OTHERS_READ,
+            FileKind::Directory => OTHERS_READ | OTHERS_SEARCH,
+            _ => 0,
+        };
+        self == Self::Secrets && mode & needed != needed
+    }
+}
+
+impl HostInode {
+    /// `ENOENT` for a name in this directory that is not shown.
+    pub(super) fn check_name_is_shown(&self, name: &[u8]) -> SysResult<()> {
+        let hides = self.shared.options.hides;
+        if hides == Hides::Nothing {
+            return Ok(());
+        }
+        let place = self.place.borrow();
+        let folder = place.as_ref().map_or(&b""[..], |place| &place.name);
+        if hides.hides_name(folder, name) { Err(Errno::ENOENT) } else { Ok(()) }
+    }
+
+    /// `ENOENT` for a file that is not shown because of its mode.
+    pub(super) fn check_mode_is_shown(&self, stat: &rustix::fs::Statx) -> SysResult<()> {
+        let is_hidden = self.shared.options.hides.hides_mode(u32::from(stat.stx_mode));
+        if is_hidden { Err(Errno::ENOENT) } else { Ok(()) }
+    }
+
+    /// Whether a name that the host lists is shown.
+    pub(super) fn lists(&self, name: &[u8]) -> bool {
+        match self.shared.options.hides {
+            Hides::Nothing => true,
+            Hides::SecretSettings => self.check_name_is_shown(name).is_ok(),
+            Hides::Secrets => self.find(name).is_ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_secret_where_it_is_asked_for() {
+        assert!(!Hides::Nothing.hides_name(b"etc", b"npmrc"));
+        assert!(Hides::SecretSettings.hides_name(b"etc", b"npmrc"));
+        assert!(!Hides::SecretSettings.hides_name(b"npm", b"npmrc"));
+        assert!(Hides::Secrets.hides_name(b"tool", b".env"));
+        assert!(Hides::Secrets.hides_name(b"conf", b"settings.xml"));
+        assert!(!Hides::Secrets.hides_name(b"editor", b"settings.xml"));
+        assert!(!Hides::Secrets.hides_name(b"lib", b"secrets.py"));
+    }
+
+    #[test]
+    fn what_others_cannot_read_is_hidden() {
+        let (file, folder, link) = (0o100_000, 0o040_000, 0o120_000);
+        assert!(
+            Hides::Secrets.hides_mode(file | 0o640) && Hides::Secrets.hides_mode(folder | 0o750)
+        );
+        assert!(Hides::Secrets.hides_mode(folder | 0o754));
+        assert!(!Hides::Secrets.hides_mode(file | 0o644) && !Hides::Secrets.hides_mode(link));
+        assert!(!Hides::SecretSettings.hides_mode(file | 0o600));
+    }
+}
