@@ -12,6 +12,7 @@ mod look;
 pub mod serve;
 pub mod space;
 pub mod spaces;
+pub mod start;
 pub mod wait;
 
 use std::cell::{Cell, RefCell};

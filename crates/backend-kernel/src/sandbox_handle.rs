@@ -1,25 +1,28 @@
 //! The side of the process that starts a sandbox.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use host_sys::rustix::termios::isatty;
 use host_sys::{Forked, Namespace, map_users};
 use kernel_files::copy_out::list_changes;
 use kernel_files::root::kept_tree;
+use kernel_terminals::keyboard::Keys;
 use linux_abi::Errno;
 use sandbox::{
     Control, ControlError, End, ExitReport, LayerReport, LayerState, ProgramError, Sandbox,
-    StartError, Streams, Usage, WaitError,
+    StartError, Streams, TerminalEvent, Usage, WaitError,
 };
 use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
 use crate::ahead::Ahead;
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::control_group::{self, ControlGroup};
+use crate::kernel_process::Starter;
 use crate::porter::{self, Line, Porter};
 use crate::{NAME, capabilities, kernel_process, namespaces};
 
@@ -41,14 +44,20 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
     let group = control_group::make(spec);
     let ahead = Ahead::new(spec);
+    let (keys, keyboard) = match has_terminal(&streams) {
+        true => io::pipe().map(|(theirs, ours)| (Some(ours), Some(theirs))),
+        false => Ok((None, None)),
+    }
+    .map_err(host("make a pipe"))?;
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
     let (forked, namespaces) = namespaces::fork().map_err(host("start the kernel process"))?;
     let pid = match forked {
         Forked::Parent(pid) => pid,
         Forked::Child => {
-            drop(ours);
-            close_what_is_not_ours(&streams, &theirs, line.as_ref(), &ahead);
-            kernel_process::run(spec, namespaces, streams, theirs, line, ahead);
+            drop((ours, keys));
+            let starter = Starter { socket: theirs, keyboard };
+            close_what_is_not_ours(&streams, &starter, line.as_ref(), &ahead);
+            kernel_process::run(spec, namespaces, streams, starter, line, ahead);
         }
     };
     if namespaces.contains(&Namespace::User) {
@@ -64,13 +73,13 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     };
     let begin = Order::Begin(control_group::report(state));
     control::send(&ours, &begin).map_err(host("start the kernel process"))?;
-    drop((theirs, streams, line));
+    drop((theirs, keyboard, streams, line));
     ahead.make(spec, &ours);
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
     let mut handle = Handle {
         pid,
         reader: BufReader::new(ours),
-        writer,
+        remote: Remote { orders: writer, keys },
         has_ended: false,
         reaped: None,
         porter,
@@ -101,17 +110,22 @@ pub fn kept_changes(spec: &SandboxSpec) -> Result<Vec<Change>, StartError> {
     })
 }
 
+fn has_terminal(streams: &Streams) -> bool {
+    [&streams.input, &streams.output, &streams.errors].into_iter().flatten().any(isatty)
+}
+
 /// In the kernel process: closes what the starter has open for itself. A pipe that the starter
 /// closes would otherwise stay open in here.
 fn close_what_is_not_ours(
     streams: &Streams,
-    starter: &UnixStream,
+    starter: &Starter,
     line: Option<&Line>,
     ahead: &Ahead,
 ) {
     let streams = [&streams.input, &streams.output, &streams.errors];
     let mut kept: Vec<BorrowedFd<'_>> = streams.into_iter().flatten().map(AsFd::as_fd).collect();
-    kept.push(starter.as_fd());
+    kept.push(starter.socket.as_fd());
+    kept.extend(starter.keyboard.as_ref().map(AsFd::as_fd));
     kept.extend(line.map(|line| line.socket.as_fd()));
     kept.extend(ahead.descriptors());
     if host_sys::close_all_but(&kept).is_err() {
@@ -165,7 +179,7 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
 struct Handle {
     pid: Pid,
     reader: BufReader<UnixStream>,
-    writer: UnixStream,
+    remote: Remote,
     /// The kernel process has said how the sandbox ended, and ends by itself. The host takes its time
     /// to take it apart, in which its starter has other things to do.
     has_ended: bool,
@@ -203,7 +217,7 @@ impl Handle {
 }
 
 impl Sandbox for Handle {
-    fn wait(&mut self) -> Result<ExitReport, WaitError> {
+    fn wait_with(&mut self, tell: &mut dyn FnMut(TerminalEvent)) -> Result<ExitReport, WaitError> {
         let (mut changes, mut not_copied) = (Vec::new(), Vec::new());
         let mut activity = None;
         loop {
@@ -245,6 +259,8 @@ impl Sandbox for Handle {
                         memory_kills_by_host,
                     });
                 }
+                Some(News::KeysWanted) => tell(TerminalEvent::KeysWanted),
+                Some(News::Stopped) => tell(TerminalEvent::Stopped),
                 Some(News::Changes(some)) => changes.extend(some),
                 Some(News::NotCopied(failed)) => not_copied = failed,
                 Some(News::Activity(seen)) => activity = Some(seen),
@@ -259,7 +275,7 @@ impl Sandbox for Handle {
     }
 
     fn control(&self) -> Box<dyn Control> {
-        Box::new(Remote(self.writer.try_clone().ok()))
+        self.remote.clone_box()
     }
 }
 
@@ -302,15 +318,42 @@ fn usage(used: &Used) -> Usage {
     }
 }
 
-/// Sends orders from another thread.
-struct Remote(Option<UnixStream>);
+/// Sends orders, also from another thread.
+struct Remote {
+    orders: UnixStream,
+    /// Where the kernel process hears who has the keys, if there is a terminal.
+    keys: Option<PipeWriter>,
+}
 
 impl Remote {
     fn send(&self, order: Order) -> Result<(), ControlError> {
-        match &self.0 {
-            Some(stream) => Ok(control::send(stream, &order)?),
-            None => Err(ControlError::Host(io::ErrorKind::NotConnected.into())),
-        }
+        Ok(control::send(&self.orders, &order)?)
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        let keys = self.keys.as_ref().map(PipeWriter::try_clone).transpose()?;
+        Ok(Self { orders: self.orders.try_clone()?, keys })
+    }
+}
+
+/// Stands for a sandbox to which no descriptor could be copied.
+struct Unreachable;
+
+impl Control for Unreachable {
+    fn signal(&self, _signal: u8) -> Result<(), ControlError> {
+        Err(ControlError::Host(io::ErrorKind::NotConnected.into()))
+    }
+
+    fn give_keys(&self, _n_shown: Option<usize>) -> Result<(), ControlError> {
+        self.signal(0)
+    }
+
+    fn kill(&self) -> Result<(), ControlError> {
+        self.signal(0)
+    }
+
+    fn clone_box(&self) -> Box<dyn Control> {
+        Box::new(Self)
     }
 }
 
@@ -319,11 +362,20 @@ impl Control for Remote {
         self.send(Order::Signal(signal))
     }
 
+    fn give_keys(&self, n_shown: Option<usize>) -> Result<(), ControlError> {
+        let Some(mut keys) = self.keys.as_ref() else { return Ok(()) };
+        let message = n_shown.map_or(Keys::NotNow, |n_shown| Keys::Ours { n_shown });
+        Ok(keys.write_all(&message.to_bytes())?)
+    }
+
     fn kill(&self) -> Result<(), ControlError> {
         self.send(Order::Kill)
     }
 
     fn clone_box(&self) -> Box<dyn Control> {
-        Box::new(Self(self.0.as_ref().and_then(|stream| stream.try_clone().ok())))
+        match self.try_clone() {
+            Ok(other) => Box::new(other),
+            Err(_) => Box::new(Unreachable),
+        }
     }
 }
