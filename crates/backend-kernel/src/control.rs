@@ -130,6 +130,10 @@ pub enum News {
     Started(Vec<LayerReport>),
     /// It cannot be run.
     Refused(Refusal),
+    /// A guest wants the keys of the terminal, which the starter gives.
+    KeysWanted,
+    /// The first process was stopped.
+    Stopped,
     /// Some of what the run changed, if that was asked for.
     Changes(Vec<Change>),
     /// What should have been copied to the host and was not.

@@ -14,6 +14,7 @@ mod look;
 pub mod serve;
 pub mod space;
 pub mod spaces;
+pub mod start;
 pub mod wait;
 
 use std::cell::{Cell, RefCell};

@@ -1,29 +1,23 @@
 //! The kernel process: sets itself up, starts the first program, answers guests.
 
-use std::cell::{Cell, RefCell};
-use std::io::BufReader;
-use std::os::fd::{AsFd, OwnedFd};
+use std::cell::Cell;
+use std::io::{BufReader, PipeReader};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::time::Duration;
 
-use guest_process::staging::StagingTable;
-use guest_process::{SharedBell, Zygote, filter};
 use host_sys::{Namespace, SignalDescriptor, rustix};
 use kernel_core::clock_steps;
 use kernel_core::credentials::Credentials;
-use kernel_core::executor::Executor;
 use kernel_core::host_events::{HostEvents, Watch as Watched};
-use kernel_core::kept_events;
 use kernel_core::supervisor::{self, Supervisor};
 use kernel_core::timers;
 use kernel_core::wait::WaitQueue;
 use kernel_files::host_stream::OutputBudget;
 use kernel_sockets::egress::Egress;
 use kernel_tasks::process::CpuTimes;
-use kernel_tasks::signals::send_to_process;
-use kernel_tasks::thread::CpuSet;
+use kernel_tasks::signals::{send_to_group, send_to_process};
 use kernel_tasks::{Kernel, KernelOptions};
 use kernel_terminals::Terminal;
 use linux_abi::signals::{SigInfo, Signal};
@@ -35,26 +29,34 @@ use crate::ahead::{Ahead, Awaited};
 use crate::border::{self, Border};
 use crate::control::{self, Ending, News, Order, Refusal, Used};
 use crate::engine::Engine;
-use crate::engine::answers::Answers;
-use crate::engine::wait::Policy;
+use crate::engine::start::new_engine;
 use crate::first_program::NoMachine;
 use crate::limits::Watch;
 use crate::porter::Line;
 use crate::results::Results;
 use crate::supervision::Supervision;
-use crate::trace::Tracer;
-use crate::{capabilities, first_program, lockdown, staging, trace, tree};
+use crate::terminal_jobs::{self, JobWatch};
+use crate::{capabilities, first_program, lockdown, trace, tree};
+
+/// What the kernel process has of the process that started it.
+pub struct Starter {
+    /// Orders come from here, news go there.
+    pub socket: UnixStream,
+    /// Who has the keys, if there is a terminal.
+    pub keyboard: Option<PipeReader>,
+}
 
 /// Is the kernel process, to the end of the sandbox. Never returns.
 pub fn run(
     spec: &SandboxSpec,
     namespaces: &[Namespace],
     streams: Streams,
-    starter: UnixStream,
+    starter: Starter,
     line: Option<Line>,
     ahead: Ahead,
 ) -> ! {
     end_at_panic();
+    let Starter { socket: starter, keyboard } = starter;
     let mut orders = BufReader::new(&starter);
     // What the starter blocks for its own use is no business of the guest's processes.
     if host_sys::unblock_all_signals().is_err() {
@@ -64,6 +66,7 @@ pub fn run(
         Ok(Some(Order::Begin(group))) => {
             let mut layers = capabilities::layers(namespaces);
             lockdown::note(&mut layers, group);
+            let streams = (streams, keyboard);
             Sandbox::start(spec, layers, streams, &starter, line, Awaited { ahead, orders })
         }
         _ => host_sys::exit_at_once(1), // the starter is gone
@@ -95,15 +98,15 @@ fn end_at_panic() {
     }));
 }
 
-fn step(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
+pub(crate) fn step(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
     move |errno| Refusal::Step { step: what.to_owned(), errno: errno.raw_os_error() }
 }
 
-fn kernel_step(what: &'static str) -> impl Fn(Errno) -> Refusal {
+pub(crate) fn kernel_step(what: &'static str) -> impl Fn(Errno) -> Refusal {
     move |errno| Refusal::Step { step: what.to_owned(), errno: errno.code().into() }
 }
 
-fn io_step(what: &'static str) -> impl Fn(std::io::Error) -> Refusal {
+pub(crate) fn io_step(what: &'static str) -> impl Fn(std::io::Error) -> Refusal {
     move |error| Refusal::Step {
         step: what.to_owned(),
         errno: error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error()),
@@ -146,6 +149,8 @@ struct Sandbox {
     children: SignalDescriptor,
     /// Children and orders.
     _watches: [Watched; 2],
+    /// Whether the first process is stopped, if that concerns a terminal.
+    _job: Option<Rc<JobWatch>>,
     results: Results,
     border: Option<Rc<Border>>,
 }
@@ -154,19 +159,13 @@ impl Sandbox {
     fn start(
         spec: &SandboxSpec,
         mut layers: Vec<LayerReport>,
-        streams: Streams,
+        (streams, keyboard): (Streams, Option<PipeReader>),
         starter: &UnixStream,
         line: Option<Line>,
         mut awaited: Awaited<'_>,
     ) -> Result<Self, Refusal> {
-        const SIGCHLD: u8 = 17;
-        host_sys::die_with_parent().map_err(io_step("die with the starter"))?;
-        // Before the zygote starts, so that no guest process ever has more than this one.
-        host_sys::drop_privileges().map_err(io_step("drop privileges"))?;
-        // Every connection that leaves, and every host file in use, is a descriptor of this process.
-        host_sys::raise_file_limit().map_err(io_step("raise the limit of open files"))?;
-        let children = SignalDescriptor::new(&[SIGCHLD]).map_err(io_step("watch processes"))?;
-        children.set_nonblocking().map_err(io_step("watch processes"))?;
+        let ignored = host_sys::ignored_signals();
+        let children = become_kernel_process()?;
         let host_events = HostEvents::new().map_err(kernel_step("watch the host"))?;
         clock_steps::watch(&host_events).map_err(kernel_step("watch the clock"))?;
         let options = KernelOptions {
@@ -190,7 +189,8 @@ impl Sandbox {
         let ended_because = Rc::default();
         let budget = output_budget(spec, &kernel, &ended_because);
         let events = &kernel.host_events;
-        let streams = tree::open_streams(streams, &kernel, events, uid, budget.as_ref())
+        let keyboard = terminal_jobs::keyboard(keyboard, starter, &kernel, &ended_because)?;
+        let streams = tree::open_streams(streams, &kernel, events, uid, budget.as_ref(), keyboard)
             .map_err(kernel_step("open the streams"))?;
         // What the host has to open for us is open; what comes now is held to the mounts.
         let tracer = trace::open(spec)?;
@@ -204,10 +204,11 @@ impl Sandbox {
             .spawn_first(NoMachine::new(&engine), Rc::new(credentials), streams.files, fs)
             .map_err(kernel_step("make the first process"))?;
         first_program::set_limits(&thread, &spec.limits);
-        first_program::inherit_ignored(&thread, &host_sys::ignored_signals());
+        first_program::inherit_ignored(&thread, &ignored);
         if let Some(terminal) = &streams.terminal {
             first_program::take_terminal(&thread, terminal);
         }
+        let job = JobWatch::of(streams.terminal.as_ref(), &kernel, starter)?;
         awaited.offer_loader(&kernel.interpreters);
         first_program::start(spec, &thread).map_err(|refusal| match &supervision {
             Some(supervision) => supervision.denied_program().map_or(refusal, Refusal::Denied),
@@ -229,6 +230,7 @@ impl Sandbox {
             supervision,
             children,
             _watches: watches,
+            _job: job,
             results,
             border,
         };
@@ -318,7 +320,8 @@ impl Sandbox {
     }
 
     /// A signal to `belljar` goes to the first process; what a terminal makes goes to the
-    /// foreground of the guest's terminal, whose window may have changed.
+    /// foreground of the guest's terminal, whose window may have changed, or to the job that the
+    /// first process leads.
     fn signal(&self, number: u8) {
         let Some(signal) = Signal::new(number.into()) else { return };
         if signal == Signal::SIGWINCH
@@ -330,9 +333,17 @@ impl Sandbox {
             // Only the terminal is waited for, and nobody inside is left to take a signal.
             self.ended_because.set(Some(Ending::Killed));
         }
-        if let Some(first) = self.kernel.first() {
-            // As from the kernel: nobody inside sent it.
-            let _ = send_to_process(&first, signal, SigInfo::kernel(signal));
+        let Some(first) = self.kernel.first() else { return };
+        // As from the kernel: nobody inside sent it.
+        let info = SigInfo::kernel(signal);
+        let is_key = matches!(signal, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTSTP);
+        let foreground = self.terminal.as_ref().filter(|_| is_key).and_then(|it| it.foreground());
+        match foreground.and_then(|group| self.kernel.ids.group(group)) {
+            Some(group) => send_to_group(&group, signal, info),
+            None if is_key || signal == Signal::SIGCONT => {
+                send_to_group(&first.group(), signal, info);
+            }
+            None => _ = send_to_process(&first, signal, info),
         }
     }
 
@@ -376,6 +387,22 @@ impl Sandbox {
     fn blocked(&self) -> Vec<ConnectionRecord> {
         self.kernel.network.blocked.list().into_iter().map(border::offline_record).collect()
     }
+}
+
+/// Lays down what the starter has and a kernel process must not have. Returns who tells of children.
+fn become_kernel_process() -> Result<SignalDescriptor, Refusal> {
+    const SIGCHLD: u8 = 17;
+    // What a terminal or a user sends to the whole job is the starter's, who passes it on.
+    host_sys::ignore_signals(&terminal_jobs::OF_THE_STARTER)
+        .map_err(io_step("leave signals to the starter"))?;
+    host_sys::die_with_parent().map_err(io_step("die with the starter"))?;
+    // Before the zygote starts, so that no guest process ever has more than this one.
+    host_sys::drop_privileges().map_err(io_step("drop privileges"))?;
+    // Every connection that leaves, and every host file in use, is a descriptor of this process.
+    host_sys::raise_file_limit().map_err(io_step("raise the limit of open files"))?;
+    let children = SignalDescriptor::new(&[SIGCHLD]).map_err(io_step("watch processes"))?;
+    children.set_nonblocking().map_err(io_step("watch processes"))?;
+    Ok(children)
 }
 
 /// Has a sleeping kernel get up for guests, timers, children and orders. A host without descriptors
@@ -426,59 +453,4 @@ fn open_border(
         network.set_egress(egress, has_ipv6);
     }
     Ok(Some(border))
-}
-
-fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engine>, Refusal> {
-    /// A site is rewritten at its fourth trap: before that it does not pay.
-    const REWRITE_AFTER: u32 = 4;
-    let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
-    let doorbell = rustix::event::eventfd(0, flags).map_err(step("make the doorbell"))?;
-    let bell = SharedBell::new().map_err(step("make the bell"))?;
-    bell.get().rewrite_after.store(REWRITE_AFTER, SeqCst);
-    let entries = staging::entries();
-    let program = filter::assemble(filter::RULES);
-    let table = StagingTable::new(&entries, &program).map_err(step("make the staging table"))?;
-    let table = Rc::new(table);
-    let board = Rc::clone(&table);
-    kept_events::show_on(move |count| board.facts().events.store(count, Release));
-    let zygote =
-        Zygote::start(&bell, &table, doorbell.as_fd()).map_err(step("start the zygote"))?;
-    let n_cpus = usize::try_from(CpuSet::all().count()).unwrap_or(1);
-    let ring: OwnedFd =
-        rustix::io::fcntl_dupfd_cloexec(&doorbell, 0).map_err(step("copy a descriptor"))?;
-    let notify = Box::new(move || {
-        let _ = rustix::io::write(&ring, &1u64.to_ne_bytes());
-    });
-    let engine = Rc::new(Engine {
-        bell,
-        staging: table,
-        answers: Answers::new(),
-        entries,
-        doorbell,
-        zygote: RefCell::new(Some(zygote)),
-        executor: RefCell::new(Executor::new(notify)),
-        is_first_process: host_sys::is_first_process(),
-        host_events: kernel.host_events.clone(),
-        timers: kernel.timers.clone(),
-        spaces: RefCell::default(),
-        free_numbers: RefCell::default(),
-        pool: RefCell::default(),
-        n_programs: Cell::default(),
-        spare: RefCell::default(),
-        wants_spare: Cell::default(),
-        newborn: RefCell::default(),
-        starting: RefCell::default(),
-        dying: RefCell::default(),
-        hot: RefCell::default(),
-        places: RefCell::default(),
-        current: RefCell::default(),
-        wakes: RefCell::default(),
-        n_threads: Cell::default(),
-        n_parked: Cell::default(),
-        policy: Policy::new(n_cpus).map_err(step("make a timer"))?,
-        n_calls: Cell::default(),
-        tracer: tracer.map(Rc::new),
-    });
-    engine.fill_pool().map_err(kernel_step("have the zygote fork"))?;
-    Ok(engine)
 }

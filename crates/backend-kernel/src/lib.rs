@@ -25,6 +25,7 @@ mod sandbox_handle;
 mod signals;
 mod staging;
 mod supervision;
+mod terminal_jobs;
 mod trace;
 mod tree;
 

@@ -1,6 +1,6 @@
 //! The side of the process that starts a sandbox.
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -8,19 +8,22 @@ use std::time::{Duration, Instant};
 
 use egress::audit_log::AuditLog;
 use host_sys::rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use host_sys::rustix::termios::isatty;
 use host_sys::{Forked, Namespace, map_users};
 use kernel_files::copy_out::list_changes;
 use kernel_files::root::kept_tree;
+use kernel_terminals::keyboard::Keys;
 use linux_abi::Errno;
 use sandbox::{
     Control, ControlError, End, ExitReport, LayerReport, LayerState, ProgramError, Sandbox,
-    StartError, Streams, Usage, WaitError,
+    StartError, Streams, TerminalEvent, Usage, WaitError,
 };
 use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
 
 use crate::ahead::Ahead;
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::control_group::{self, ControlGroup};
+use crate::kernel_process::Starter;
 use crate::porter::{self, Line, Porter};
 use crate::{NAME, capabilities, kernel_process, namespaces};
 
@@ -44,21 +47,25 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
     let group = control_group::make(spec);
     let ahead = Ahead::new(spec);
+    let (keys, keyboard) = match has_terminal(&streams) {
+        true => io::pipe().map(|(theirs, ours)| (Some(ours), Some(theirs))),
+        false => Ok((None, None)),
+    }
+    .map_err(host("make a pipe"))?;
     let (ours, theirs) = UnixStream::pair().map_err(host("make a socket"))?;
     let (forked, namespaces) = namespaces::fork().map_err(host("start the kernel process"))?;
     let pid = match forked {
         Forked::Parent(pid) => pid,
         Forked::Child => {
-            drop(ours);
-            close_what_is_not_ours(&streams, &theirs, line.as_ref(), &ahead);
-            kernel_process::run(spec, namespaces, streams, theirs, line, ahead);
+            drop((ours, keys));
+            let starter = Starter { socket: theirs, keyboard };
+            close_what_is_not_ours(&streams, &starter, line.as_ref(), &ahead);
+            kernel_process::run(spec, namespaces, streams, starter, line, ahead);
         }
     };
     let has_pid_namespace = namespaces.contains(&Namespace::Pid);
-    if !has_pid_namespace {
-        // Guest processes that the kernel process did not know would outlive it.
-        host_sys::adopt_orphans().map_err(host("adopt guest processes"))?;
-    }
+    // Guest processes that the kernel process did not know would outlive it.
+    host_sys::adopt_orphans(!has_pid_namespace).map_err(host("adopt guest processes"))?;
     if namespaces.contains(&Namespace::User) {
         map_users(pid).map_err(host("map users"))?;
     }
@@ -72,13 +79,13 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     };
     let begin = Order::Begin(control_group::report(state));
     control::send(&ours, &begin).map_err(host("start the kernel process"))?;
-    drop((theirs, streams, line));
+    drop((theirs, keyboard, streams, line));
     ahead.make(spec, &ours);
     let writer = ours.try_clone().map_err(host("copy a descriptor"))?;
     let mut handle = Handle {
         pid,
         reader: BufReader::new(ours),
-        writer,
+        remote: Remote { orders: writer, keys },
         has_ended: false,
         reaped: None,
         porter,
@@ -94,9 +101,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
         Some(News::Started(layers)) => {
             handle.layers = layers;
-            handle.started = Instant::now();
-            let time = spec.limits.timeout.and_then(|time| time.checked_add(GRACE));
-            handle.ends_by = time.and_then(|time| handle.started.checked_add(time));
+            handle.set_time(spec.limits.timeout);
             Ok(Box::new(handle))
         }
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
@@ -115,17 +120,22 @@ pub fn kept_changes(spec: &SandboxSpec) -> Result<Vec<Change>, StartError> {
     })
 }
 
+fn has_terminal(streams: &Streams) -> bool {
+    [&streams.input, &streams.output, &streams.errors].into_iter().flatten().any(isatty)
+}
+
 /// In the kernel process: closes what the starter has open for itself. A pipe that the starter
 /// closes would otherwise stay open in here.
 fn close_what_is_not_ours(
     streams: &Streams,
-    starter: &UnixStream,
+    starter: &Starter,
     line: Option<&Line>,
     ahead: &Ahead,
 ) {
     let streams = [&streams.input, &streams.output, &streams.errors];
     let mut kept: Vec<BorrowedFd<'_>> = streams.into_iter().flatten().map(AsFd::as_fd).collect();
-    kept.push(starter.as_fd());
+    kept.push(starter.socket.as_fd());
+    kept.extend(starter.keyboard.as_ref().map(AsFd::as_fd));
     kept.extend(line.map(|line| line.socket.as_fd()));
     kept.extend(ahead.descriptors());
     if host_sys::close_all_but(&kept).is_err() {
@@ -179,7 +189,7 @@ fn refused(program: PathBuf, refusal: Refusal, spec: &SandboxSpec) -> StartError
 struct Handle {
     pid: Pid,
     reader: BufReader<UnixStream>,
-    writer: UnixStream,
+    remote: Remote,
     /// The kernel process has said how the sandbox ended, and ends by itself. The host takes its time
     /// to take it apart, in which its starter has other things to do.
     has_ended: bool,
@@ -199,6 +209,13 @@ struct Handle {
 }
 
 impl Handle {
+    /// The time of the guest begins.
+    fn set_time(&mut self, limit: Option<Duration>) {
+        self.started = Instant::now();
+        let time = limit.and_then(|time| time.checked_add(GRACE));
+        self.ends_by = time.and_then(|time| self.started.checked_add(time));
+    }
+
     /// The next news of the kernel process. One that does not end its guests in time is stuck, and is
     /// ended: the host gives no news of it then.
     fn news(&mut self) -> io::Result<Option<News>> {
@@ -221,8 +238,8 @@ impl Handle {
         let _ = kill_process(self.pid, Signal::KILL);
         self.obituary();
         self.has_ended = true;
-        let seen = self.porter.take().map(Porter::finish);
-        self.connections.extend(seen.unwrap_or_default());
+        let seen = self.porter.take().map(Porter::finish).unwrap_or_default();
+        self.connections.extend(seen.connections);
         ExitReport {
             end: End::TimedOut,
             usage: usage(&Used { wall: self.started.elapsed(), ..Used::default() }),
@@ -232,6 +249,7 @@ impl Handle {
             containment: std::mem::take(&mut self.layers),
             memory_kills: Vec::new(),
             memory_kills_by_host: self.group.take().map_or(0, |it| it.n_memory_kills()),
+            audit_lost: seen.audit_lost,
         }
     }
 
@@ -261,7 +279,7 @@ impl Handle {
 }
 
 impl Sandbox for Handle {
-    fn wait(&mut self) -> Result<ExitReport, WaitError> {
+    fn wait_with(&mut self, tell: &mut dyn FnMut(TerminalEvent)) -> Result<ExitReport, WaitError> {
         let (mut changes, mut not_copied) = (Vec::new(), Vec::new());
         let mut activity = None;
         loop {
@@ -312,6 +330,8 @@ impl Sandbox for Handle {
                         audit_lost,
                     });
                 }
+                Some(News::KeysWanted) => tell(TerminalEvent::KeysWanted),
+                Some(News::Stopped) => tell(TerminalEvent::Stopped),
                 Some(News::Changes(some)) => changes.extend(some),
                 Some(News::NotCopied(failed)) => not_copied = failed,
                 Some(News::Activity(seen)) => activity = Some(seen),
@@ -326,7 +346,7 @@ impl Sandbox for Handle {
     }
 
     fn control(&self) -> Box<dyn Control> {
-        Box::new(Remote(self.writer.try_clone().ok()))
+        self.remote.clone_box()
     }
 }
 
@@ -370,15 +390,42 @@ fn usage(used: &Used) -> Usage {
     }
 }
 
-/// Sends orders from another thread.
-struct Remote(Option<UnixStream>);
+/// Sends orders, also from another thread.
+struct Remote {
+    orders: UnixStream,
+    /// Where the kernel process hears who has the keys, if there is a terminal.
+    keys: Option<PipeWriter>,
+}
 
 impl Remote {
     fn send(&self, order: Order) -> Result<(), ControlError> {
-        match &self.0 {
-            Some(stream) => Ok(control::send(stream, &order)?),
-            None => Err(ControlError::Host(io::ErrorKind::NotConnected.into())),
-        }
+        Ok(control::send(&self.orders, &order)?)
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        let keys = self.keys.as_ref().map(PipeWriter::try_clone).transpose()?;
+        Ok(Self { orders: self.orders.try_clone()?, keys })
+    }
+}
+
+/// Stands for a sandbox to which no descriptor could be copied.
+struct Unreachable;
+
+impl Control for Unreachable {
+    fn signal(&self, _signal: u8) -> Result<(), ControlError> {
+        Err(ControlError::Host(io::ErrorKind::NotConnected.into()))
+    }
+
+    fn give_keys(&self, _n_shown: Option<usize>) -> Result<(), ControlError> {
+        self.signal(0)
+    }
+
+    fn kill(&self) -> Result<(), ControlError> {
+        self.signal(0)
+    }
+
+    fn clone_box(&self) -> Box<dyn Control> {
+        Box::new(Self)
     }
 }
 
@@ -387,11 +434,20 @@ impl Control for Remote {
         self.send(Order::Signal(signal))
     }
 
+    fn give_keys(&self, n_shown: Option<usize>) -> Result<(), ControlError> {
+        let Some(mut keys) = self.keys.as_ref() else { return Ok(()) };
+        let message = n_shown.map_or(Keys::NotNow, |n_shown| Keys::Ours { n_shown });
+        Ok(keys.write_all(&message.to_bytes())?)
+    }
+
     fn kill(&self) -> Result<(), ControlError> {
         self.send(Order::Kill)
     }
 
     fn clone_box(&self) -> Box<dyn Control> {
-        Box::new(Self(self.0.as_ref().and_then(|stream| stream.try_clone().ok())))
+        match self.try_clone() {
+            Ok(other) => Box::new(other),
+            Err(_) => Box::new(Unreachable),
+        }
     }
 }

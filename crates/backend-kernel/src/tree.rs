@@ -1,7 +1,6 @@
 //! The tree of files that a guest sees, and its standard streams.
 
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
@@ -17,7 +16,7 @@ use kernel_proc::{Sources, SystemFacts, cgroup_fs, proc_fs, sys_fs};
 use kernel_tasks::Kernel;
 use kernel_tasks::cgroup::CgroupDeviceGate;
 use kernel_terminals::Terminal;
-use kernel_terminals::host::HostInput;
+use kernel_terminals::keyboard::Keyboard;
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::terminals::WindowSize;
 use linux_abi::{Errno, Fd, SysResult};
@@ -119,6 +118,7 @@ pub fn open_streams(
     events: &HostEvents,
     uid: u32,
     budget: Option<&Rc<OutputBudget>>,
+    mut keyboard: Option<Keyboard>,
 ) -> SysResult<OpenStreams> {
     let mut table = FdTable::default();
     let mut terminal = None;
@@ -126,7 +126,18 @@ pub fn open_streams(
     for (fd, stream) in (0..).map(Fd).zip(streams) {
         let Some(stream) = stream else { continue };
         let file = if rustix::termios::isatty(&stream) {
-            open_terminal(stream, fd == Fd(0), kernel, events, uid, &mut terminal)?
+            let made = match &terminal {
+                Some(made) => Rc::clone(made),
+                // There is one wherever a stream is a terminal, and it is used once.
+                None => {
+                    let keyboard = keyboard.take().ok_or(Errno::ENXIO)?;
+                    kernel.terminals.add_host(stream, keyboard, events, uid)?
+                }
+            };
+            let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
+            let file = OpenFile::new(kernel.terminals.open_file(&made), flags);
+            terminal = Some(made);
+            file
         } else {
             let budget = budget.filter(|_| fd != Fd(0)).cloned();
             HostStream::open(stream, events, budget)?
@@ -134,36 +145,6 @@ pub fn open_streams(
         table.replace(fd, file, 16, false)?;
     }
     Ok(OpenStreams { files: Rc::new(RefCell::new(table)), terminal })
-}
-
-fn open_terminal(
-    host: OwnedFd,
-    is_standard_input: bool,
-    kernel: &Kernel,
-    events: &HostEvents,
-    uid: u32,
-    terminal: &mut Option<Rc<Terminal>>,
-) -> SysResult<Rc<OpenFile>> {
-    let terminal = match terminal {
-        Some(terminal) => Rc::clone(terminal),
-        None => {
-            // Descriptor 0 comes first: another one that is a terminal has no keyboard of ours.
-            let input = if is_standard_input && is_foreground(&host) {
-                HostInput::AtOnce
-            } else {
-                HostInput::WhenWanted
-            };
-            let made = kernel.terminals.add_host(host, input, events, uid)?;
-            terminal.insert(made).clone()
-        }
-    };
-    let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
-    Ok(OpenFile::new(kernel.terminals.open_file(&terminal), flags))
-}
-
-/// Whether the sandbox is in the foreground of this terminal of the host's.
-fn is_foreground(host: &OwnedFd) -> bool {
-    rustix::termios::tcgetpgrp(host).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// The host's terminal may have another size: the guest's gets it too.

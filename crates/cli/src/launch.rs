@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::backends;
 use crate::blocked::{self, Ran};
 use crate::failure::Failure;
-use crate::raw_terminal::RawTerminal;
+use crate::keyboard::Keyboard;
 use crate::report::{ReportTarget, RunReport};
 use crate::signal_names;
 use crate::signals::{SIGINT, SIGPIPE, Signals};
@@ -108,7 +108,6 @@ fn start_and_wait(
     streams: Streams,
 ) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
-    let raw = RawTerminal::enter();
     let mut sandbox = backend.start(spec, streams).map_err(|error| {
         let hint = hidden_program(&error, spec);
         let failure = Failure::from(error);
@@ -118,11 +117,18 @@ fn start_and_wait(
         }
     })?;
     let signals = Signals::take_over()?;
-    let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
-    // The terminal is what it was before anything is said about the end.
-    drop(raw);
+    let report = wait(&signals, &mut *sandbox)?;
     blocked::tell(sandbox.connections(), &report.end, Ran::Program);
     Ok(with_connections(report, &*sandbox))
+}
+
+/// Waits for the end of a sandbox on the standard streams. The terminal is what it was before
+/// anything is said about the end.
+fn wait(signals: &Signals, sandbox: &mut dyn Sandbox) -> Result<ExitReport, Failure> {
+    let keyboard = Keyboard::of_standard_streams();
+    let control = sandbox.control();
+    let wait = || sandbox.wait_with(&mut |event| keyboard.hear(event, &*control));
+    Ok(signals.while_sharing(&keyboard, control.clone_box(), wait)??)
 }
 
 /// Adds the connections of a sandbox to what is known of its guest, if that was recorded.
@@ -149,10 +155,8 @@ pub fn run_to_end(
     signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     signals.check()?;
-    // Back to what it was before anything is said or asked.
-    let _raw = RawTerminal::enter();
     let mut sandbox = backend.start(spec, Streams::inherit())?;
-    let report = signals.while_running(sandbox.control(), || sandbox.wait())??;
+    let report = wait(signals, &mut *sandbox)?;
     let report = with_connections(report, &*sandbox);
     signals.forget();
     blocked::tell(sandbox.connections(), &report.end, Ran::Skill);

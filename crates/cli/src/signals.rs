@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use host_sys::SignalDescriptor;
 use host_sys::rustix::event::{PollFd, PollFlags, Timespec, poll};
-use sandbox::Control;
+use sandbox::{Control, QuitPresses};
 
 use crate::failure::Failure;
+use crate::keyboard::Keyboard;
 
 const SIGHUP: u8 = 1;
 pub const SIGINT: u8 = 2;
@@ -18,11 +19,13 @@ const SIGUSR1: u8 = 10;
 const SIGUSR2: u8 = 12;
 pub const SIGPIPE: u8 = 13;
 const SIGTERM: u8 = 15;
+const SIGCONT: u8 = 18;
 const SIGTSTP: u8 = 20;
 const SIGWINCH: u8 = 28;
 
 /// What reaches the guest instead of us.
-const PASSED_ON: [u8; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGTSTP, SIGWINCH];
+const PASSED_ON: [u8; 9] =
+    [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGCONT, SIGTSTP, SIGWINCH];
 
 /// What asks a program to end.
 pub const ENDING: [u8; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
@@ -87,6 +90,17 @@ impl Signals {
         control: Box<dyn Control>,
         wait: impl FnOnce() -> T,
     ) -> Result<T, Failure> {
+        self.while_sharing(&Keyboard::none(), control, wait)
+    }
+
+    /// Like [`while_running`](Self::while_running), with a terminal that is shared with the guest.
+    /// It is what it was when this returns.
+    pub fn while_sharing<T>(
+        &self,
+        keyboard: &Keyboard,
+        control: Box<dyn Control>,
+        wait: impl FnOnce() -> T,
+    ) -> Result<T, Failure> {
         let cannot = |error: std::io::Error| {
             Failure::new(format!("cannot pass signals on: {error}")).code(Failure::CANNOT_START)
         };
@@ -95,16 +109,18 @@ impl Signals {
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .name("signals".into())
-                .spawn_scoped(scope, move || self.pass_on(&*control, &ended))
+                .spawn_scoped(scope, move || self.pass_on(&*control, keyboard, &ended))
                 .map_err(cannot)?;
             let result = wait();
             drop(running);
+            keyboard.restore();
             Ok(result)
         })
     }
 
-    fn pass_on(&self, control: &dyn Control, ended: &PipeReader) {
+    fn pass_on(&self, control: &dyn Control, keyboard: &Keyboard, ended: &PipeReader) {
         let mut end_at: Option<Instant> = None;
+        let mut quits = QuitPresses::default();
         loop {
             let mut wanted = [
                 PollFd::new(&self.descriptor, PollFlags::IN),
@@ -123,9 +139,17 @@ impl Signals {
                 let _ = control.kill();
                 end_at = None;
             }
+            let mut terminal = keyboard.lock();
             while let Ok(signal) = self.descriptor.read() {
                 self.note(signal);
+                if signal == SIGCONT {
+                    keyboard.go_on(&mut terminal, control);
+                    continue;
+                }
                 let _ = control.signal(signal);
+                if signal == SIGQUIT && quits.press(Instant::now()) {
+                    let _ = control.kill();
+                }
                 if matches!(signal, SIGTERM | SIGHUP) && !self.ignored.contains(&signal) {
                     end_at = end_at.or_else(|| Instant::now().checked_add(GRACE));
                 }

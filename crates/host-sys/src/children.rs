@@ -77,10 +77,12 @@ fn children_by_parent() -> io::Result<Vec<OuterPid>> {
     Ok(children)
 }
 
-/// Has processes below this one become its children when their parents end.
-pub fn adopt_orphans() -> io::Result<()> {
-    let this = Some(rustix::process::getpid());
-    Ok(rustix::process::set_child_subreaper(this)?)
+/// Has processes below this one become its children when their parents end, if that is wanted.
+pub fn adopt_orphans(is_wanted: bool) -> io::Result<()> {
+    if is_wanted {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
+    Ok(())
 }
 
 /// Ends the children of this process that run the program without a name that was made with this

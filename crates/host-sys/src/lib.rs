@@ -43,4 +43,6 @@ pub use namespaces::{Namespace, enter_new_namespaces};
 pub use populate::populate;
 pub use privileges::{die_with_parent, drop_privileges};
 pub use rustix;
-pub use signal_descriptor::{SignalDescriptor, ignored_signals, unblock_all_signals};
+pub use signal_descriptor::{
+    SignalDescriptor, ignore_signals, ignored_signals, stop_by, unblock_all_signals,
+};

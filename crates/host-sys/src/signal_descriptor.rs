@@ -81,6 +81,43 @@ pub fn unblock_all_signals() -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
 }
 
+/// Ignores these signals from now on, and so do the processes that this one starts.
+pub fn ignore_signals(signals: &[u8]) -> io::Result<()> {
+    for signal in signals {
+        // SAFETY: no handler of ours is installed, and none is replaced that anybody relies on.
+        if unsafe { libc::signal((*signal).into(), libc::SIG_IGN) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Does to this process what the host does by default when it gets a signal that stops, as if
+/// nobody had taken that over: returns when it is continued, or at once where a job would not be
+/// stopped, because nobody could continue it. `also` is done before it stops.
+pub fn stop_by(signal: u8, also: impl FnOnce()) -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut old = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: writes the set that it is given.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the set was initialised above. A number that is no signal is an error.
+    if unsafe { libc::sigaddset(set.as_mut_ptr(), signal.into()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let check =
+        |code: i32| if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) };
+    // SAFETY: reads one set, which is initialised, and writes the other.
+    check(unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), old.as_mut_ptr()) })?;
+    // Pending in this thread, where no descriptor that another one reads takes it away.
+    // SAFETY: the signal is blocked in this thread, so that nothing runs because of it.
+    check(unsafe { libc::raise(signal.into()) })?;
+    also();
+    // SAFETY: reads the set, which is initialised; a null third argument is allowed.
+    check(unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut()) })?;
+    // SAFETY: reads the set, which the first call has filled.
+    check(unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), std::ptr::null_mut()) })
+}
+
 /// The signals that this process ignores, as it was told by whoever started it. `SIGPIPE` is not
 /// among them: the runtime ignores it in any case.
 pub fn ignored_signals() -> Vec<u8> {

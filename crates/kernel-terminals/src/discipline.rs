@@ -72,6 +72,8 @@ pub struct Discipline {
     is_literal_next: bool,
     /// In the middle of a `\...\/` erasure (`ECHOPRT`).
     is_erasing: bool,
+    /// Nothing is echoed, whatever the settings say.
+    is_muted: bool,
     flow: Flow,
 }
 
@@ -92,8 +94,14 @@ impl Discipline {
             line_column: 0,
             is_literal_next: false,
             is_erasing: false,
+            is_muted: false,
             flow: Flow::default(),
         }
+    }
+
+    /// Has it echo nothing, or what its settings say again.
+    pub(crate) fn set_muted(&mut self, is_muted: bool) {
+        self.is_muted = is_muted;
     }
 
     /// The settings.

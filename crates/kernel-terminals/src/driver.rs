@@ -27,8 +27,13 @@ pub trait Driver {
     /// Throws away input that has not arrived at the terminal.
     fn flush_input(&self);
 
-    /// Somebody waits for input.
+    /// Somebody waits for input, or changes how it is treated.
     fn input_wanted(&self) {}
+
+    /// Whether output is processed (`OPOST`) behind it, so that it wants what programs wrote.
+    fn processes_output(&self) -> bool {
+        false
+    }
 
     /// There is room for input again.
     fn input_drained(&self);

@@ -1,7 +1,9 @@
 //! The terminal that the sandbox itself was started on.
 //!
-//! The host's terminal is in raw mode: our line discipline does the editing, so that `^C` is a
-//! signal to the guest's foreground group and not to us.
+//! As long as no guest wants its keys it stays as it was: the host edits lines, `^C` is a signal to
+//! whoever started the sandbox, who passes it on, and what is typed is for the shell that comes
+//! after. From then on it is in raw mode, and our line discipline does all that. Only the starter
+//! can see who is in the foreground, and changes the mode: see [`Keyboard`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -18,6 +20,7 @@ use linux_abi::terminals::{PacketStatus, WindowSize};
 use linux_abi::{Errno, SysResult};
 
 use crate::driver::Driver;
+use crate::keyboard::{Keyboard, Keys};
 use crate::terminal::Terminal;
 
 /// How much output waits for a host terminal that is slower than the guest.
@@ -29,37 +32,47 @@ const WRITE_CHUNK: usize = 256;
 /// How much is read from the host at a time.
 const READ_CHUNK: usize = 4096;
 
-/// When input is taken from a host terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostInput {
-    /// At once, so that keys make signals. For a terminal in raw mode whose foreground we are.
-    AtOnce,
-    /// Not before a guest wants some, so that nothing is taken from others.
-    WhenWanted,
-}
-
 /// The driver of a host terminal.
 pub(crate) struct HostLine {
     host: OwnedFd,
-    input: Cell<HostInput>,
+    keyboard: Keyboard,
+    /// The keys are ours: the host's terminal is raw.
+    has_keys: Cell<bool>,
+    /// How many of the next bytes the typist has seen.
+    n_shown: Cell<usize>,
     output: RefCell<VecDeque<u8>>,
     /// The host may have input that was not read. Its events tell of changes only.
     may_have_input: Cell<bool>,
     is_reading: Cell<bool>,
     terminal: RefCell<Weak<Terminal>>,
-    watch: RefCell<Option<(Watch, Registration)>>,
+    watches: RefCell<Vec<(Watch, Registration)>>,
+    answers: RefCell<Option<Rc<Answers>>>,
+}
+
+/// Hears of what the starter says about the keys.
+struct Answers(Weak<HostLine>);
+
+impl Observer for Answers {
+    fn notify(&self, _events: PollEvents) {
+        if let Some(line) = self.0.upgrade() {
+            line.take_answers();
+        }
+    }
 }
 
 impl HostLine {
-    pub(crate) fn new(host: OwnedFd, input: HostInput) -> Rc<Self> {
+    pub(crate) fn new(host: OwnedFd, keyboard: Keyboard) -> Rc<Self> {
         Rc::new(Self {
             host: reopen(&host).unwrap_or(host),
-            input: Cell::new(input),
+            keyboard,
+            has_keys: Cell::default(),
+            n_shown: Cell::default(),
             output: RefCell::default(),
             may_have_input: Cell::new(true),
             is_reading: Cell::default(),
             terminal: RefCell::default(),
-            watch: RefCell::default(),
+            watches: RefCell::default(),
+            answers: RefCell::default(),
         })
     }
 
@@ -75,8 +88,34 @@ impl HostLine {
         let watch = events.watch(self.host.as_fd(), queue.clone())?;
         let this: Weak<Self> = Rc::downgrade(self);
         let registration = queue.observe(PollEvents::READABLE | PollEvents::WRITABLE, this);
-        *self.watch.borrow_mut() = Some((watch, registration));
+        self.watches.borrow_mut().push((watch, registration));
+        let queue = WaitQueue::new();
+        let watch = events.watch(self.keyboard.as_fd(), queue.clone())?;
+        let answers = Rc::new(Answers(Rc::downgrade(self)));
+        let observer: Weak<Answers> = Rc::downgrade(&answers);
+        let registration = queue.observe(PollEvents::READABLE, observer);
+        self.watches.borrow_mut().push((watch, registration));
+        *self.answers.borrow_mut() = Some(answers);
         Ok(())
+    }
+
+    /// Does what the starter has said about the keys.
+    fn take_answers(&self) {
+        while let Some(keys) = self.keyboard.answer(Duration::ZERO) {
+            self.note(keys);
+        }
+        self.read_host();
+    }
+
+    fn note(&self, keys: Keys) {
+        match keys {
+            Keys::Ours { n_shown } => {
+                self.has_keys.set(true);
+                self.n_shown.set(n_shown);
+                self.may_have_input.set(true);
+            }
+            Keys::NotNow => self.has_keys.set(false),
+        }
     }
 
     fn size(&self) -> SysResult<WindowSize> {
@@ -93,7 +132,7 @@ impl HostLine {
     fn read_host(&self) {
         let Some(terminal) = self.terminal.borrow().upgrade() else { return };
         // Feeding the terminal may make room, which would come back here.
-        if self.input.get() == HostInput::WhenWanted || self.is_reading.replace(true) {
+        if !self.has_keys.get() || self.is_reading.replace(true) {
             return;
         }
         let mut bytes = [0; READ_CHUNK];
@@ -106,9 +145,14 @@ impl HostLine {
                 .is_ready(PollFlags::IN)
                 .and_then(|()| rustix::io::read(&self.host, &mut *buffer))
             {
-                Ok(n) if n > 0 => _ = terminal.feed(buffer.get(..n).unwrap_or_default()),
+                Ok(n) if n > 0 => self.take_in(&terminal, buffer.get(..n).unwrap_or_default()),
                 Err(rustix::io::Errno::AGAIN) => self.may_have_input.set(false),
                 Err(rustix::io::Errno::INTR) => {}
+                // Somebody else has the foreground, until the starter says otherwise.
+                Err(rustix::io::Errno::IO) if !self.is_hung_up() => {
+                    self.has_keys.set(false);
+                    break;
+                }
                 // Nothing, or an error: the host's terminal is gone.
                 Ok(_) | Err(_) => {
                     self.may_have_input.set(false);
@@ -117,6 +161,25 @@ impl HostLine {
             }
         }
         self.is_reading.set(false);
+    }
+
+    /// Gives the terminal what was typed, without echo what was shown when it was typed.
+    fn take_in(&self, terminal: &Terminal, bytes: &[u8]) {
+        self.keyboard.note(bytes);
+        let n_shown = self.n_shown.get().min(bytes.len());
+        self.n_shown.set(self.n_shown.get() - n_shown);
+        let (shown, new) = bytes.split_at_checked(n_shown).unwrap_or((bytes, &[]));
+        if !shown.is_empty() {
+            terminal.feed_shown(shown);
+        }
+        if !new.is_empty() {
+            terminal.feed(new);
+        }
+    }
+
+    /// Whether the host's terminal is gone.
+    fn is_hung_up(&self) -> bool {
+        self.is_ready(PollFlags::empty()).is_ok()
     }
 
     /// `AGAIN` unless the host is ready. Asked each time, because the open file may be one that
@@ -216,9 +279,16 @@ impl Driver for HostLine {
     }
 
     fn input_wanted(&self) {
-        if self.input.replace(HostInput::AtOnce) == HostInput::WhenWanted {
+        if !self.has_keys.get()
+            && let Some(keys) = self.keyboard.ask()
+        {
+            self.note(keys);
             self.read_host();
         }
+    }
+
+    fn processes_output(&self) -> bool {
+        !self.has_keys.get()
     }
 
     fn input_drained(&self) {

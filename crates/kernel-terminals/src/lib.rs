@@ -14,6 +14,7 @@ pub mod discipline;
 mod driver;
 pub mod host;
 mod job_control;
+pub mod keyboard;
 pub mod pty;
 mod terminal;
 mod terminals;

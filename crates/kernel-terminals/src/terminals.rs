@@ -16,8 +16,9 @@ use linux_abi::files::OpenFlags;
 use linux_abi::{Errno, SysResult};
 
 use crate::devpts;
-use crate::host::{HostInput, HostLine};
+use crate::host::HostLine;
 use crate::job_control::JobControl;
+use crate::keyboard::Keyboard;
 use crate::pty::{MasterFile, MasterSide};
 use crate::terminal::{Terminal, TerminalFile};
 
@@ -162,17 +163,17 @@ impl Terminals {
     }
 
     /// Makes the terminal that the sandbox was started on one of its own. Whoever starts the
-    /// sandbox puts it into raw mode, calls [`Terminal::resize`] when the host says that its window
-    /// has another size, and puts it back at the end.
+    /// sandbox puts it into raw mode when the keyboard asks for that, calls [`Terminal::resize`]
+    /// when the host says that its window has another size, and puts it back at the end.
     pub fn add_host(
         &self,
         host: OwnedFd,
-        input: HostInput,
+        keyboard: Keyboard,
         events: &HostEvents,
         uid: u32,
     ) -> SysResult<Rc<Terminal>> {
         let registry = &self.registry;
-        let line = HostLine::new(host, input);
+        let line = HostLine::new(host, keyboard);
         let index = registry.free_index()?;
         let terminal = Terminal::new(
             index,

@@ -13,6 +13,7 @@ mod activity;
 mod change;
 mod connection;
 mod containment;
+pub mod credentials;
 mod environment;
 mod filesystem;
 mod host_rule;

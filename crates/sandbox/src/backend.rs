@@ -28,7 +28,13 @@ pub trait Backend {
 pub trait Sandbox {
     /// Waits for the end of the guest's first process, and with it of everything inside. The host may
     /// still be taking its processes apart, which is waited for when the sandbox is dropped.
-    fn wait(&mut self) -> Result<ExitReport, WaitError>;
+    fn wait(&mut self) -> Result<ExitReport, WaitError> {
+        self.wait_with(&mut |_| {})
+    }
+
+    /// Like [`wait`](Self::wait), for whoever shares a terminal with the guest: `tell` hears of
+    /// what a shell would have to know of its job.
+    fn wait_with(&mut self, tell: &mut dyn FnMut(TerminalEvent)) -> Result<ExitReport, WaitError>;
 
     /// What went over the border of the sandbox, and what was kept from it, in the order in which
     /// it was first seen. Complete once [`wait`](Self::wait) has returned, and empty before.
@@ -38,12 +44,26 @@ pub trait Sandbox {
     fn control(&self) -> Box<dyn Control>;
 }
 
+/// What a guest does with the terminal that it was started on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalEvent {
+    /// It wants what is typed, or to have it treated otherwise. [`Control::give_keys`] answers.
+    KeysWanted,
+    /// Its first process was stopped, as by Ctrl-Z. A `SIGCONT` continues it.
+    Stopped,
+}
+
 /// Acts on a running sandbox from beside it. On one that has ended nothing happens.
 pub trait Control: Send {
     /// Sends a signal to the guest. What a terminal makes (`SIGINT`, `SIGQUIT`, `SIGTSTP`,
-    /// `SIGWINCH`) goes to the foreground processes of the guest's terminal if standard input is
-    /// one; everything else goes to the first process.
+    /// `SIGWINCH`) goes to the foreground processes of the guest's terminal if a standard stream is
+    /// one, else to the group of the first process, and `SIGCONT` to that group; everything else
+    /// goes to the first process.
     fn signal(&self, signal: u8) -> Result<(), ControlError>;
+
+    /// Says who has the keys of the terminal: the guest, for which the terminal is raw, and so
+    /// many bytes that wait were shown as they were typed; or (`None`) not the guest.
+    fn give_keys(&self, n_shown: Option<usize>) -> Result<(), ControlError>;
 
     /// Ends the sandbox at once, with everything inside.
     fn kill(&self) -> Result<(), ControlError>;

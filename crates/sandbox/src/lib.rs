@@ -10,11 +10,13 @@ mod backend;
 mod capabilities;
 mod errors;
 mod exit;
+mod quit;
 mod streams;
 
-pub use backend::{Backend, Control, Sandbox};
+pub use backend::{Backend, Control, Sandbox, TerminalEvent};
 pub use capabilities::{CapabilityReport, LayerReport, LayerState};
 pub use errors::{ControlError, ProgramError, StartError, WaitError};
 pub use exit::{End, ExitReport, MemoryKill, NotCopied, Usage};
+pub use quit::QuitPresses;
 pub use sandbox_spec as spec;
 pub use streams::Streams;

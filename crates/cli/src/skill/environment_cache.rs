@@ -289,14 +289,6 @@ impl Place {
     }
 }
 
-/// Removes a folder with everything in it, also folders that the guest has locked.
-pub fn remove(folder: &Path) -> io::Result<()> {
-    match (folder.parent(), folder.file_name()) {
-        (Some(parent), Some(name)) => Folder::at(parent)?.remove(name),
-        _ => Err(rustix::io::Errno::INVAL.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -244,6 +244,10 @@ impl Control for Stop {
         Ok(())
     }
 
+    fn give_keys(&self, _n_shown: Option<usize>) -> Result<(), ControlError> {
+        Ok(())
+    }
+
     fn kill(&self) -> Result<(), ControlError> {
         self.0.store(true, Ordering::Relaxed);
         Ok(())

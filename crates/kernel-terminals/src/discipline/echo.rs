@@ -66,7 +66,7 @@ impl Discipline {
 
     /// What finds no room is not echoed: a typist ahead of a held screen loses echo, never input.
     fn queue_echo(&mut self, echo: Echo) {
-        if self.echo.len() < ECHO_LIMIT {
+        if self.echo.len() < ECHO_LIMIT && !self.is_muted {
             self.echo.push_back(echo);
         }
     }

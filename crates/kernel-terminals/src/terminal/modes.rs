@@ -61,6 +61,10 @@ impl Terminal {
                 set_speeds(&mut new);
             }
         }
+        // Before it is answered: what is typed next is treated as the program wants it.
+        if new != old {
+            self.driver.input_wanted();
+        }
         if flush {
             self.flush_input();
             self.driver.tell(PacketStatus::FLUSHREAD);

@@ -30,6 +30,14 @@ impl Terminal {
         n
     }
 
+    /// Bytes were typed that the typist has seen already: like [`feed`](Self::feed), without echo.
+    pub(crate) fn feed_shown(&self, bytes: &[u8]) -> usize {
+        self.discipline.borrow_mut().set_muted(true);
+        let n = self.feed(bytes);
+        self.discipline.borrow_mut().set_muted(false);
+        n
+    }
+
     /// Brings typed bytes through the line discipline as far as it has room.
     pub(super) fn process_input(&self) {
         let had_room = self.write_room() > 0;
@@ -186,6 +194,10 @@ impl Terminal {
                 for &byte in bytes.iter().take(taken) {
                     discipline.process(byte, &mut screen);
                 }
+            }
+            if self.driver.processes_output() {
+                bytes.truncate(taken);
+                screen = bytes;
             }
             self.driver.put(&screen)?;
             written += taken;
