@@ -378,7 +378,7 @@ mod tests {
         fs::create_dir(&made).unwrap();
         symlink(&host, made.join("tmp")).unwrap();
         fs::set_permissions(&made, fs::Permissions::from_mode(0o555)).unwrap();
-        remove(&made).unwrap();
+        Folder::at(folder.path()).unwrap().remove("made").unwrap();
         assert!(!made.exists());
         let mode = fs::metadata(host.join("inner")).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o555);

@@ -78,6 +78,9 @@ impl<'a> Python<'a> {
     fn fetch(&self, requirements: &[String], depth: usize) -> Result<PathBuf, Failure> {
         loop {
             let fetched = self.steps.make_folder("fetched")?;
+            if requirements.is_empty() {
+                return Ok(fetched);
+            }
             let command = fetch_wheels_command(requirements);
             let mut step =
                 self.step(Purpose::Fetch, Installer::Pip, command, MountAccess::ReadOnly);

@@ -26,7 +26,10 @@ pub fn npm_source(config: &str, files: &str, host_env: &BTreeMap<String, String>
     for file in ["userconfig", "globalconfig"] {
         source.env.insert(format!("npm_config_{file}"), format!("/nonexistent/{file}"));
     }
-    let Ok(Value::Object(options)) = serde_json::from_str::<Value>(config) else { return source };
+    let Ok(Value::Object(mut options)) = serde_json::from_str::<Value>(config) else {
+        return source;
+    };
+    add_protected(&mut options, files, host_env);
     for (name, value) in &options {
         let is_registry = name.starts_with('@') && name.ends_with(":registry");
         if !is_registry && !PASSED_ON.contains(&name.as_str()) {
@@ -64,6 +67,36 @@ pub fn packages_with_scripts(list: &str) -> Option<Vec<String>> {
     // One name may be there in several versions; npm takes all of a name.
     let names: BTreeSet<String> = with_scripts.collect();
     Some(names.into_iter().collect())
+}
+
+/// Adds the options that npm does not print because there is a password in them. Without, packages
+/// would be looked for in another registry than the one that is configured.
+fn add_protected(
+    options: &mut serde_json::Map<String, Value>,
+    files: &str,
+    host_env: &BTreeMap<String, String>,
+) {
+    let is_address = |name: &str| {
+        matches!(name, "registry" | "proxy" | "https-proxy") || name.ends_with(":registry")
+    };
+    let mut protected = BTreeMap::new();
+    for line in files.lines() {
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let value = value.trim().trim_matches('"');
+        protected.insert(name.trim().to_owned(), expanded(value, host_env));
+    }
+    // The environment wins over files.
+    for (name, value) in host_env {
+        let name = name.to_lowercase();
+        if let Some(option) = name.strip_prefix("npm_config_") {
+            protected.insert(option.replace('_', "-"), value.clone());
+        }
+    }
+    for (name, value) in protected {
+        if is_address(&name) && value.contains('@') && !options.contains_key(&name) {
+            options.insert(name, Value::String(value));
+        }
+    }
 }
 
 /// Lines such as `//HOST/:_authToken=KEY` for the hosts that are reached anyway.

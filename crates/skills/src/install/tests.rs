@@ -118,6 +118,23 @@ fn npm_is_read_with_the_keys_for_its_hosts_only() {
 }
 
 #[test]
+fn what_npm_does_not_print_because_of_a_password_is_found_elsewhere() {
+    let files = "registry=https://me:${KEY}@npm.example/\n@a:registry=https://t@a.example\n\
+                 proxy=http://no.example\n";
+    let env = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let host_env =
+        BTreeMap::from([env("KEY", "k"), env("npm_config_https_proxy", "http://u:p@x:1")]);
+    let source = npm_source(r#"{"proxy": null}"#, files, &host_env);
+    assert_eq!(source.env["npm_config_registry"], "https://me:k@npm.example/");
+    assert_eq!(source.env["npm_config_https-proxy"], "http://u:p@x:1");
+    let hosts: Vec<&str> = source.hosts.iter().map(String::as_str).collect();
+    assert_eq!(hosts, ["a.example:443", "npm.example:443", "x:1"]);
+    // What npm prints is what counts.
+    let source = npm_source(r#"{"registry": "https://other.example/"}"#, files, &host_env);
+    assert_eq!(source.env["npm_config_registry"], "https://other.example/");
+}
+
+#[test]
 fn a_proxy_is_a_host_too() {
     let mut source = pip_source("", "https://default.example/simple files.example");
     let env = BTreeMap::from([("https_proxy".to_owned(), "proxy.example:3128".to_owned())]);
