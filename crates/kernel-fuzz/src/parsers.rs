@@ -6,6 +6,7 @@
 
 mod elf;
 mod host;
+mod install;
 mod names;
 mod scratch;
 mod skill;
@@ -22,13 +23,14 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "elf", parse: elf::program },
     Target { name: "interpreter", parse: elf::interpreter },
     Target { name: "script", parse: elf::script },
     Target { name: "tar", parse: tar::archive },
     Target { name: "zip", parse: skill::archive },
     Target { name: "skill_md", parse: skill::manifest },
+    Target { name: "install", parse: install::answers },
     Target { name: "netlink", parse: sockets::netlink },
     Target { name: "cmsg", parse: sockets::control_messages },
     Target { name: "control", parse: host::control },
