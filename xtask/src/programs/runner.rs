@@ -61,7 +61,13 @@ fn try_run(
     let natively = if case.inside_only {
         None
     } else {
-        let finished = run_native(case, &native)?;
+        let mut finished = run_native(case, &native)?;
+        if unexpected(case, &finished).is_some() {
+            // Linux, too, loses a race inside of a program now and then. Twice is no accident.
+            std::fs::remove_dir_all(&native)?;
+            fill(case, &native)?;
+            finished = run_native(case, &native)?;
+        }
         *times = Some((finished.wall_time, None));
         if let Some(why) = unexpected(case, &finished) {
             return Ok(Verdict::Failed(format!("does not pass natively: {why}")));
