@@ -4,8 +4,9 @@
 //! paths behind them; how they are mounted is the backend's business.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use sandbox_spec::expand_home;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -66,6 +67,9 @@ pub enum PlanError {
         /// Its path on the host.
         host: PathBuf,
     },
+    /// a path from a home that is not known
+    #[error("the skill asks for {0}, and the home folder is not known: HOME is not set")]
+    NoHome(String),
     /// the skill's policy is wrong
     #[error("the skill's belljar.yaml is not valid")]
     BadPolicy(Vec<crate::finding::Finding>),
@@ -226,12 +230,13 @@ pub fn plan_run(
         let host = skill.host_path(&script.path);
         return Err(PlanError::NotExecutable { script: script.path, host });
     }
-    let asked = wishes(skill)?;
+    let asked = wishes(skill, options)?;
     let effective = policy::merge(&Layers {
         flags: &options.flags,
         user: &options.user_policy,
         skill: &asked,
         consent: options.consent,
+        home: home(options),
     });
     let mut commands = commands(&script, args, options).into_iter();
     Ok(RunPlan {
@@ -252,15 +257,22 @@ pub fn plan_run(
     })
 }
 
-/// What the skill asks for. Paths of the host are relative to the skill.
-fn wishes(skill: &Skill) -> Result<Policy, PlanError> {
+/// The user's home folder on the host.
+fn home(options: &RunOptions) -> Option<&Path> {
+    options.host_env.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+}
+
+/// What the skill asks for. Paths of the host are relative to the skill, or to the user's home.
+fn wishes(skill: &Skill, options: &RunOptions) -> Result<Policy, PlanError> {
     let mut asked = match policy::of_skill(skill)? {
         Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
         Some(read) => read.policy,
         None => Policy::default(),
     };
     for mount in &mut asked.mounts {
-        mount.source = skill.host_path(&mount.source).to_string_lossy().into_owned();
+        let source = expand_home(Path::new(&mount.source), home(options))
+            .ok_or_else(|| PlanError::NoHome(mount.source.clone()))?;
+        mount.source = skill.root.join(source).to_string_lossy().into_owned();
     }
     Ok(asked)
 }
