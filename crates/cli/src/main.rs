@@ -16,6 +16,7 @@ mod doctor;
 mod failure;
 mod keyboard;
 mod launch;
+mod masks;
 mod options;
 mod output;
 mod probe;

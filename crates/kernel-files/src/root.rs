@@ -247,10 +247,13 @@ impl Tree {
         };
         let read_only = mount.access != MountAccess::ReadWrite;
         let options = HostOptions { read_only, owners, ..HostOptions::default() };
-        let mut fs: Rc<dyn FileSystem> = HostFs::open(&mount.source, options)?;
+        let host = HostFs::open(&mount.source, options)?;
+        host.mask(&mount.masked)?;
+        let mut fs: Rc<dyn FileSystem> = host;
         if mount.access == MountAccess::Overlay {
             let options = HostOptions { immutable: true, ..options };
             let lower = HostFs::open(&mount.source, options)?;
+            lower.mask(&mount.masked)?;
             if lower.root().kind() != FileKind::Directory {
                 return Err(Errno::ENOTDIR);
             }

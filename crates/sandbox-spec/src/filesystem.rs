@@ -79,6 +79,10 @@ pub struct Mount {
     /// does it. Without one it goes to memory.
     #[serde(default, with = "os_text::optional_path", skip_serializing_if = "Option::is_none")]
     pub upper: Option<PathBuf>,
+    /// Paths from the source that are neither shown nor can be made: where credentials are, in a
+    /// folder that was not named for their sake.
+    #[serde(default, with = "os_text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<PathBuf>,
 }
 
 /// A symbolic link that is made inside before the program starts.
@@ -200,6 +204,7 @@ impl Mount {
             access,
             ownership: Ownership::default(),
             upper: None,
+            masked: Vec::new(),
         })
     }
 }
