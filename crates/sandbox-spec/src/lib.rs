@@ -34,7 +34,9 @@ pub use activity::{
 pub use change::{Change, Happened, Now};
 pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
 pub use containment::ContainmentLayer;
-pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
+pub use environment::{
+    EnvironmentError, EnvironmentItem, UserPackages, default_environment, user_packages,
+};
 pub use filesystem::{
     Link, Mount, MountAccess, MountError, Output, Ownership, RootFs, RootWrites, Tmpfs,
     belongs_to_the_sandbox,

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use sandbox_spec::expand_home;
+use sandbox_spec::{Identity, expand_home, user_packages};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::install::{ENVIRONMENT_FOLDER, MadeEnvironment, NODE_FOLDER, PYTHON_FOLDER};
 use crate::policy::{self, Access, Ask, Consent, Layers, Network, Policy, ResourceLimits};
-use crate::script::{self, Interpreter, Script};
+use crate::script::{self, Interpreter, Script, runner_line};
 use crate::skill::{FileKind, Skill};
 
 /// Where the skill is seen inside.
@@ -328,12 +328,16 @@ fn preferred(scripts: &[Script]) -> Vec<&Script> {
 fn commands(script: &Script, args: &[String], options: &RunOptions) -> Vec<Vec<String>> {
     let guest_path = format!("{SKILL_FOLDER}/{}", script.path);
     let mut starts = script.interpreter.commands();
+    for start in &mut starts {
+        start.extend(script.options());
+    }
     // A virtual environment is found by name; an absolute path would pass it by.
     let is_by_name =
         options.python_environment().is_some() && script.interpreter == Interpreter::Python;
     // An absolute path in the `#!` line is tried first, as Linux would.
     if let Some(words) = &script.shebang
         && !is_by_name
+        && runner_line(words).is_none()
         && words.first().is_some_and(|program| program.starts_with('/'))
         && script.interpreter != Interpreter::Elf
     {
@@ -433,6 +437,12 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
     if options.has_node() {
         // Last, so that no package can put itself before a program of the system.
         path = format!("{path}:{NODE_MODULES}/.bin");
+    }
+    if let Some(installed) = user_packages(&Identity::default()) {
+        path = format!("{path}:{}", installed.programs.display());
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let variables = installed.variables.into_iter();
+        env.extend(variables.map(|(name, value)| (name.to_owned(), text(value))));
     }
     env.insert("PATH".to_owned(), path);
     for name in &policy.env.pass {
