@@ -2,13 +2,17 @@
 
 use host_sys::rustix;
 use host_sys::{Forked, Namespace, fork_into, landlock_abi, seccomp_trap_available};
-use sandbox::{CapabilityReport, LayerReport, LayerState};
+use kernel_tasks::kernel::RELEASE;
+use sandbox::{CapabilityReport, LayerReport, LayerState, StartError};
 use sandbox_spec::ContainmentLayer;
 
 use crate::{control_group, lockdown, namespaces};
 
 /// Why this backend cannot run here at all. Cheap: asked at every start.
 pub fn obstacles() -> Vec<String> {
+    if is_nested() {
+        return vec![StartError::Nested.to_string()];
+    }
     let mut obstacles = Vec::new();
     if let Err(reason) = host_sys::fsgsbase_available() {
         obstacles.push(reason.to_string());
@@ -32,6 +36,12 @@ pub fn obstacles() -> Vec<String> {
         }
     }
     obstacles
+}
+
+/// Whether this is the inside of a sandbox of this backend, whose kernel does not do for one more
+/// what the host does for it.
+pub fn is_nested() -> bool {
+    rustix::system::uname().release().to_bytes() == RELEASE.as_bytes()
 }
 
 /// Every layer, with its state.

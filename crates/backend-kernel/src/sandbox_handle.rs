@@ -39,6 +39,9 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     // The kernel process needs the result, and need not wait for it.
     host_sys::begin_to_count_ticks();
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
+    if capabilities::is_nested() {
+        return Err(StartError::Nested);
+    }
     if let [reason, ..] = capabilities::obstacles().as_slice() {
         return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
     }

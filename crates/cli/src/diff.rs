@@ -32,7 +32,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     /// The program and its arguments
-    #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true)]
     program: Vec<OsString>,
     #[command(flatten)]
     sandbox: SandboxOptions,

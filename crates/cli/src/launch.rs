@@ -197,7 +197,7 @@ pub fn explain(end: &End, spec: &SandboxSpec) -> Option<String> {
                 .to_owned(),
         ),
         End::OutputExceeded => Some(
-            "error: ended, for it wrote more output than allowed\nhint: --output SIZE allows more"
+            "error: ended, for it wrote more output than allowed\nhint: --output-limit SIZE allows more"
                 .to_owned(),
         ),
     }

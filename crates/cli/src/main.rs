@@ -16,6 +16,7 @@ mod doctor;
 mod failure;
 mod keyboard;
 mod launch;
+mod masks;
 mod options;
 mod output;
 mod probe;
@@ -26,12 +27,11 @@ mod signal_names;
 mod signals;
 mod skill;
 mod syscalls;
+mod usage;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-
-use crate::failure::Failure;
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Runs agent skills, and any Linux program, in a sandbox with its own kernel.
 #[derive(Parser)]
@@ -85,7 +85,7 @@ fn parse() -> Result<Cli, clap::Error> {
 fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage::tell(&error, &Cli::command()),
     };
     let outcome = match cli.command {
         Command::Run(options) => run::run(options),
@@ -98,23 +98,6 @@ fn main() -> ExitCode {
         Command::Probe(options) => Ok(probe::run(&options)),
     };
     outcome.unwrap_or_else(|failure| failure.report())
-}
-
-/// Prints help, or what was wrong with the arguments. Wrong arguments of `run` and `skill run` are a
-/// sandbox that could not start; elsewhere they are the usual 2.
-fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be done about an output that is closed.
-    let _ = error.print();
-    if !error.use_stderr() {
-        return ExitCode::SUCCESS;
-    }
-    let words: Vec<_> = std::env::args_os().skip(1).take(2).collect();
-    let starts_a_sandbox = match words.as_slice() {
-        [skill, command] if skill == "skill" => command == "run",
-        [command, ..] => command == "run" || command == "shell",
-        [] => false,
-    };
-    if starts_a_sandbox { Failure::CANNOT_START.into() } else { ExitCode::from(2) }
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sandbox_spec::{
-    EnvironmentItem, Identity, Mount, RootFs, RootWrites, SandboxSpec, Tmpfs, default_environment,
+    EnvironmentItem, Identity, Mount, RootFs, RootWrites, SandboxSpec, Tilde, Tmpfs,
+    default_environment, expand_home,
 };
 
 pub use common::CommonOptions;
@@ -134,8 +135,20 @@ fn check_destinations(spec: &SandboxSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A path that means the same whatever the current folder is.
+/// The home folder of the user, if the environment names one.
+pub fn home_folder() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// A path that means the same whatever the current folder is. A shell leaves the `~` of `--x=~/y`
+/// to us.
 pub fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    let home = home_folder();
+    let is_short = Tilde::of(path) != Tilde::None && !path.exists();
+    let path = &match expand_home(path, home.as_deref()) {
+        Some(expanded) if is_short => expanded,
+        _ => path.to_path_buf(),
+    };
     std::path::absolute(path).map_err(|error| {
         Failure::new(format!("cannot find out where {} is: {error}", path.display()))
             .code(Failure::CANNOT_START)
@@ -207,9 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_a_limit_or_a_folder() {
-        let limit = spec(&["--output", "10M"]);
-        assert_eq!((limit.limits.output, limit.outputs), (Some(ByteSize::from_mib(10)), vec![]));
+    fn an_output_is_a_folder() {
         let copies = spec(&["--output", "./10M", "--output", "/a:out", "--output-limit", "1K"]);
         assert_eq!(copies.limits.output, Some(ByteSize(1024)));
         let paths: Vec<_> = copies.outputs.iter().map(|output| output.path.clone()).collect();

@@ -15,12 +15,7 @@ use crate::options::SandboxOptions;
 #[command(override_usage = "belljar run [OPTIONS] -- PROGRAM [ARGS]...")]
 pub struct Options {
     /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
     #[command(flatten)]
     sandbox: SandboxOptions,

@@ -205,3 +205,56 @@ fn a_node_modules_folder_of_the_users_own_is_used() {
     let wrong = run(&place, &["run", "--node-modules", "../none", "../probe", "one"]);
     assert!(wrong.err.contains("is no folder"), "{wrong:?}");
 }
+
+/// What a tool writes into scripts that it is to make an environment for.
+const FOR_UV: &str = "#!/usr/bin/env -S uv run --script\n# /// script\n\
+                      # dependencies = [\"small_thing\"]\n# ///\n\
+                      import sys, small_thing\nprint(small_thing.answer(), sys.argv[1:])\n";
+
+#[test]
+fn a_script_for_another_installer_runs_with_what_was_made() {
+    for line in ["uv run --script", "uv run --quiet -s", "pipx run", "uv run python3 -u"] {
+        let place = place_with_wheel();
+        fs::remove_file(place.path("probe/scripts/go.py")).unwrap();
+        place.script("probe/scripts/go", &FOR_UV.replace("uv run --script", line));
+        let lacking = run(&place, &["deps", "../probe"]);
+        assert_eq!(lacking.code, Some(1), "{lacking:?}");
+        assert!(!lacking.out.contains(" uv ") && !lacking.out.contains("pipx"), "{lacking:?}");
+        let done = run(&place, &["run", "--install", "../probe", "--", "a", "b"]);
+        assert_eq!(done.out, "42 ['a', 'b']\n", "{line}: {done:?}");
+        let again = run(&place, &["run", "../probe"]);
+        assert_eq!(again.out, "42 []\n", "{line}: {again:?}");
+    }
+    // Packages that the line itself names.
+    let place = place_with_wheel();
+    fs::remove_file(place.path("probe/scripts/go.py")).unwrap();
+    let script = "#!/usr/bin/env -S uv run --with small_thing==1.0\n\
+                  import small_thing\nprint(small_thing.answer())\n";
+    place.script("probe/scripts/go", script);
+    let done = run(&place, &["run", "--install", "../probe"]);
+    assert_eq!(done.out, "42\n", "{done:?}");
+    assert!(done.err.contains("small_thing==1.0"), "{done:?}");
+}
+
+#[test]
+fn options_of_the_first_line_do_not_pass_the_environment_by() {
+    let place = place_with_wheel();
+    fs::remove_file(place.path("probe/scripts/go.py")).unwrap();
+    let script = "#!/usr/bin/python3 -u\nimport small_thing\nprint(small_thing.answer())\n";
+    place.script("probe/scripts/go", script);
+    let done = run(&place, &["run", "--install", "../probe"]);
+    assert_eq!(done.out, "42\n", "{done:?}");
+}
+
+#[test]
+fn a_program_of_another_system_is_told_and_not_missed() {
+    let place = Place::with_script(
+        "#!/bin/bash -e\nif [ $(uname) = Darwin ]; then pbcopy < x; osascript -e y; fi\necho done\n",
+    );
+    let deps = run(&place, &["deps", "../probe"]);
+    assert_eq!(deps.code, Some(0), "{deps:?}");
+    for program in ["pbcopy", "osascript"] {
+        let line = deps.out.lines().find(|line| line.contains(program)).unwrap();
+        assert!(line.starts_with("missing") && line.contains("macOS"), "{line}");
+    }
+}

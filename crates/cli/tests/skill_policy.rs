@@ -235,3 +235,45 @@ fn questions_are_asked_at_a_terminal() {
     assert!(seen.contains("mode=fast\n"), "{seen}");
     assert_eq!(place.work_file("file.txt"), "new\n");
 }
+
+#[test]
+fn a_tilde_is_the_home_folder() {
+    let place = Place::with_script("#!/bin/sh\ncat /data/word\n");
+    place.file("home/stuff/word", "from the home\n");
+    place.file("probe/~/stuff/word", "from a folder called tilde\n");
+    let policy = "mounts: [{source: ~/stuff, target: /data}]\n";
+    place.file("probe/belljar.yaml", policy);
+    let done = place.run(&["--yes"]);
+    assert_eq!(done.out, "from the home\n", "{done:?}");
+    fs::remove_file(place.path("probe/belljar.yaml")).unwrap();
+    place.file("p.yaml", policy);
+    assert_eq!(place.run(&["--policy", "../p.yaml"]).out, "from the home\n");
+    assert_eq!(place.run(&["--mount=~/stuff:/data"]).out, "from the home\n");
+    // Without a home it is refused, before anything is asked.
+    let mut command = place.skill(&["run", "../probe", "--policy", "../p.yaml"]);
+    let output = command.env_remove("HOME").output().unwrap();
+    Finished::of(&output).is_failure(125, "home folder", "set HOME");
+    place.file("probe/belljar.yaml", policy);
+    let output = place.skill(&["run", "../probe"]).env_remove("HOME").output().unwrap();
+    Finished::of(&output).is_failure(125, "home folder is not known", "set HOME");
+}
+
+#[test]
+fn a_path_that_cannot_be_found_and_keys_are_told_by_check() {
+    let place = Place::with_script("#!/bin/sh\ncat /keys/id\n");
+    place.file("home/.ssh/id", "secret\n");
+    place.file("probe/belljar.yaml", "mounts: [{source: ~/.ssh, target: /keys}]\n");
+    let checked = place.output(&["check", "../probe"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(checked.out.contains("`~/.ssh` holds SSH keys"), "{checked:?}");
+    assert_eq!(place.run(&["--no"]).out, "");
+    let granted = place.run(&["--yes"]);
+    assert_eq!(granted.out, "secret\n", "{granted:?}");
+    assert!(granted.err.contains("holds SSH keys"), "{granted:?}");
+    place.file("probe/belljar.yaml", "mounts: [{source: ~ann/x, target: /keys}]\n");
+    let checked = place.output(&["check", "../probe"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.out.contains("`~ann/x` is no path"), "{checked:?}");
+    let done = place.run(&["--yes"]);
+    assert_eq!(done.code, Some(125), "{done:?}");
+}

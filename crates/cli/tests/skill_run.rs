@@ -205,9 +205,9 @@ fn limits_end_a_run() {
     done.is_failure(124, "timed out", "--timeout");
     assert_eq!(place.kept().len(), 1, "what was written before is kept");
     let place = Place::with_script("#!/bin/sh\nyes\n");
-    let done = place.run(&["--output", "64K"]);
+    let done = place.run(&["--output-limit", "64K"]);
     assert_eq!(done.code, Some(137), "{}", done.err);
-    done.is_failure(137, "more output than allowed", "--output");
+    done.is_failure(137, "more output than allowed", "--output-limit");
     assert!(done.out.len() <= 64 << 10);
 }
 

@@ -1,7 +1,9 @@
 //! Descriptors that the sandbox inherited from whoever started it: standard input and output.
 //!
-//! They are shared with processes of the host, so their flags are never changed: a pipe is asked
-//! for readiness before each read and write instead of being made non-blocking. A regular file
+//! They are shared with processes of the host, so their flags are never changed. A pipe is opened
+//! once more for writing, with flags of its own, so that as much is written as it has room for; one
+//! that cannot be is asked for readiness before each small write. A pipe that is used much is lent
+//! to the guest process, unless what is written has to be counted. A regular file
 //! keeps its position on the host, where the shell that started us will go on writing. Terminals
 //! are not for this module: `kernel-terminals` drives them.
 
@@ -10,7 +12,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use host_sys::{errno_of, rustix};
+use host_sys::{errno_of, open_again, rustix};
 use kernel_core::host_events::{self, HostEvents, Watch};
 use kernel_core::io::{Sink, Source};
 use kernel_core::wait::{PollEvents, WaitQueue};
@@ -19,14 +21,18 @@ use linux_abi::{Errno, SysResult};
 use rustix::fs::{FileType, OFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
+use crate::lending::{self, Loan};
 use crate::metadata::{DeviceNumber, FileKind, Metadata};
 use crate::open_file::{FileOps, Ioctl, OpenFile, SeekTo};
 
 /// What a pipe that says it is writable takes without making the writer wait (`PIPE_BUF`).
 const PIPE_BUF: usize = 4096;
 
-/// How much is read at a time.
-const READ_PIECE: usize = 64 << 10;
+/// How much is moved at a time: what a pipe usually holds.
+const PIECE: usize = 64 << 10;
+
+/// Guests that want one of these get it from the kernel.
+const NEVER_LENT: OpenFlags = OpenFlags::NONBLOCK.union(OpenFlags::DIRECT).union(OpenFlags::ASYNC);
 
 /// `FIONREAD`.
 const FIONREAD: u32 = 0x541b;
@@ -38,7 +44,12 @@ enum Kind {
     Socket,
     /// Pipes, and devices of which we know nothing.
     Pipe,
+    /// `/dev/null`.
+    Null,
 }
+
+/// The numbers of `/dev/null`.
+const NULL: DeviceNumber = DeviceNumber { major: 1, minor: 3 };
 
 /// How much may be written to streams of the host, all that share it together.
 pub struct OutputBudget {
@@ -77,6 +88,21 @@ pub struct HostStream {
     /// `None` if the host says that it is always ready.
     queue: Option<WaitQueue>,
     budget: Option<Rc<OutputBudget>>,
+    /// Another open file of a pipe, for writing, which never waits.
+    pipe: Option<Rc<OwnedFd>>,
+    /// What is known of lending it.
+    lending: Cell<Lending>,
+}
+
+/// Whether a stream is one that can be lent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lending {
+    /// Not, or not again.
+    Never,
+    /// It was not tried yet.
+    Possible,
+    /// Guests may have it.
+    Lent,
 }
 
 impl HostStream {
@@ -105,8 +131,18 @@ impl HostStream {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile | FileType::Directory | FileType::BlockDevice => Kind::Regular,
             FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice if DeviceNumber::decode(stat.st_rdev) == NULL => Kind::Null,
             _ => Kind::Pipe,
         };
+        let is_fifo = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
+        let flags = rustix::fs::fcntl_getfl(&host).map_err(errno_of)?;
+        let writes = flags.contains(OFlags::WRONLY);
+        // Whoever may not open it, or has nobody who reads it, writes in small pieces.
+        let pipe = (is_fifo && writes)
+            .then(|| open_again(&host, OFlags::WRONLY | OFlags::NONBLOCK).ok())
+            .flatten();
+        let is_lendable = kind == Kind::Null || is_fifo && !flags.contains(OFlags::RDWR);
+        let lending = if is_lendable { Lending::Possible } else { Lending::Never };
         let queue = WaitQueue::new();
         let (watch, queue) = match events.watch(host.as_fd(), queue.clone()) {
             Ok(watch) => (Some(watch), Some(queue)),
@@ -114,7 +150,27 @@ impl HostStream {
             Err(Errno::EPERM) => (None, None),
             Err(errno) => return Err(errno),
         };
-        Ok(Self { _watch: watch, host: Rc::new(host), kind, queue, budget: None })
+        let host = Rc::new(host);
+        let (pipe, lending) = (pipe.map(Rc::new), Cell::new(lending));
+        Ok(Self { _watch: watch, host, kind, queue, budget: None, pipe, lending })
+    }
+
+    /// What a guest process can use without asking, in the place of the stream. Nothing if that
+    /// cannot be, or if what is written is counted.
+    pub fn loan(&self, file: &OpenFile) -> Option<Loan> {
+        let is_possible = self.lending.get() != Lending::Never && self.budget.is_none();
+        if !is_possible || file.flags().intersects(NEVER_LENT) {
+            return None;
+        }
+        if self.kind == Kind::Null {
+            return Some(Loan::Null);
+        }
+        let access = if file.flags().can_write() { OFlags::WRONLY } else { OFlags::RDONLY };
+        // A FIFO that has nobody at its other side would make us wait.
+        let loan = open_again(&*self.host, access | OFlags::NONBLOCK)
+            .and_then(|side| rustix::fs::fcntl_setfl(&side, OFlags::empty()).map(|()| side));
+        self.lending.set(if loan.is_ok() { Lending::Lent } else { Lending::Never });
+        loan.ok().map(|side| Loan::Pipe(Rc::new(side)))
     }
 
     fn readiness(&self) -> PollEvents {
@@ -132,12 +188,12 @@ impl HostStream {
     fn read_some(&self, sink: &mut dyn Sink) -> SysResult<usize> {
         match self.kind {
             Kind::Regular => sink.put_from_host(self.host.as_fd(), None, usize::MAX),
-            Kind::Pipe => {
+            Kind::Pipe | Kind::Null => {
                 self.require(PollEvents::READABLE)?;
-                sink.put_from_host(self.host.as_fd(), None, READ_PIECE)
+                sink.put_from_host(self.host.as_fd(), None, PIECE)
             }
             Kind::Socket => {
-                let mut bytes = vec![0; sink.remaining().min(READ_PIECE)];
+                let mut bytes = vec![0; sink.remaining().min(PIECE)];
                 let (n, _) = rustix::net::recv(&*self.host, &mut *bytes, RecvFlags::DONTWAIT)
                     .map_err(errno_of)?;
                 sink.put(bytes.get(..n).unwrap_or_default())
@@ -166,13 +222,20 @@ impl HostStream {
     fn write_at_most(&self, source: &mut dyn Source, most: usize) -> SysResult<usize> {
         match self.kind {
             Kind::Regular => source.take_to_host(self.host.as_fd(), None, most),
-            Kind::Pipe => {
-                self.require(PollEvents::WRITABLE)?;
-                source.take_to_host(self.host.as_fd(), None, PIPE_BUF.min(most))
-            }
+            Kind::Pipe | Kind::Null => match &self.pipe {
+                Some(pipe) => source.take_to_host(pipe.as_fd(), None, PIECE.min(most)),
+                // A device that is always ready.
+                None if self.queue.is_none() => {
+                    source.take_to_host(self.host.as_fd(), None, PIECE.min(most))
+                }
+                None => {
+                    self.require(PollEvents::WRITABLE)?;
+                    source.take_to_host(self.host.as_fd(), None, PIPE_BUF.min(most))
+                }
+            },
             Kind::Socket => {
                 self.require(PollEvents::WRITABLE)?;
-                let mut bytes = vec![0; source.remaining().min(PIPE_BUF).min(most)];
+                let mut bytes = vec![0; source.remaining().min(PIECE).min(most)];
                 let n = source.take(&mut bytes)?;
                 let bytes = bytes.get(..n).unwrap_or_default();
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -259,6 +322,13 @@ impl FileOps for HostStream {
         rustix::fs::seek(&*self.host, to).map_err(errno_of)
     }
 
+    fn check_flags(&self, flags: OpenFlags) -> SysResult<()> {
+        if flags.intersects(NEVER_LENT) && self.lending.get() == Lending::Lent {
+            lending::take_all_back();
+        }
+        Ok(())
+    }
+
     fn poll(&self, _file: &OpenFile) -> PollEvents {
         self.readiness()
     }
@@ -285,6 +355,8 @@ impl FileOps for HostStream {
             kind: self.kind,
             queue: self.queue.clone(),
             budget: self.budget.clone(),
+            pipe: self.pipe.clone(),
+            lending: self.lending.clone(),
         }))
     }
 
@@ -293,6 +365,7 @@ impl FileOps for HostStream {
             Kind::Regular => String::from("/dev/host-file"),
             Kind::Socket => String::from("socket:[1]"),
             Kind::Pipe => String::from("pipe:[1]"),
+            Kind::Null => String::from("/dev/null"),
         }
     }
 }

@@ -167,7 +167,14 @@ fn prepare_folder(top: &Rc<dyn Inode>, below: Option<&Rc<dyn Inode>>) -> SysResu
         is_new = false;
         false
     })?;
-    let Some(below) = below.filter(|_| is_new) else { return Ok(()) };
+    match below.filter(|_| is_new) {
+        Some(below) => look_like(top, below),
+        None => Ok(()),
+    }
+}
+
+/// Gives the top of a writable layer the owner and the mode of the directory below it.
+pub fn look_like(top: &Rc<dyn Inode>, below: &Rc<dyn Inode>) -> SysResult<()> {
     let Ownership { mode, uid, gid } = below.ownership()?;
     let change = AttributeChange {
         mode: Some(mode & linux_abi::files::mode::CHANGEABLE),

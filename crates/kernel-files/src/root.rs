@@ -26,7 +26,7 @@ use crate::inode::{FileSystem, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::{Location, Mount, MountNamespace};
 use crate::operations;
-use crate::overlay::{Difference, Moves, Overlay, Upper, UpperKind};
+use crate::overlay::{Difference, Moves, Overlay, Upper, UpperKind, look_like};
 use crate::special::SpecialFiles;
 use crate::tarfs::TarError;
 use crate::tmpfs::{self, Limits, Tmpfs};
@@ -247,17 +247,25 @@ impl Tree {
         };
         let read_only = mount.access != MountAccess::ReadWrite;
         let options = HostOptions { read_only, owners, ..HostOptions::default() };
-        let mut fs: Rc<dyn FileSystem> = HostFs::open(&mount.source, options)?;
+        let host = HostFs::open(&mount.source, options)?;
+        host.mask(&mount.masked)?;
+        let mut fs: Rc<dyn FileSystem> = host;
         if mount.access == MountAccess::Overlay {
             let options = HostOptions { immutable: true, ..options };
             let lower = HostFs::open(&mount.source, options)?;
+            lower.mask(&mount.masked)?;
             if lower.root().kind() != FileKind::Directory {
                 return Err(Errno::ENOTDIR);
             }
             let upper = match &mount.upper {
                 // Whoever named the folder reads it after the run, without the kernel.
                 Some(path) => folder_upper(spec, path, Moves::AsCopies)?,
-                None => memory_upper(spec),
+                None => {
+                    let upper = memory_upper(spec);
+                    // Whoever may write to the folder may write to the layer over it.
+                    look_like(&upper.file_system.root(), &lower.root())?;
+                    upper
+                }
             };
             let overlay = Overlay::new(vec![lower.root()], Some(upper))?;
             let place: PathBuf = normal_names(&mount.destination).collect();

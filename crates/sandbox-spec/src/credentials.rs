@@ -227,6 +227,15 @@ pub fn credentials_at(path: &Path, home: Option<&Path>) -> Option<&'static str> 
     })
 }
 
+/// What a folder that is shown as a whole holds by the list: as [`credentials_at`], or, if places
+/// of the list are in it, that they are.
+pub fn credentials_in(path: &Path, home: Option<&Path>) -> Option<&'static str> {
+    credentials_at(path, home).or_else(|| {
+        let is_around = credential_places(home).iter().any(|(place, _)| place.starts_with(path));
+        is_around.then_some("the places where keys and passwords are")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -267,6 +276,16 @@ mod tests {
             credentials_at(Path::new("/root/project"), None),
             Some("the home folder of root")
         );
+    }
+
+    #[test]
+    fn a_folder_around_places_holds_them() {
+        let within = |path: &str| credentials_in(Path::new(path), Some(Path::new("/home/ann")));
+        assert_eq!(within("/home/ann/.ssh"), Some("SSH keys"));
+        for around in ["/", "/home", "/home/ann", "/home/ann/.config"] {
+            assert_eq!(within(around), Some("the places where keys and passwords are"));
+        }
+        assert_eq!(within("/home/ann/project"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use crate::Identity;
 
@@ -44,14 +45,51 @@ impl EnvironmentItem {
 /// home and a locale that can print every character; of the host's environment nothing is passed.
 pub fn default_environment(identity: &Identity) -> Vec<(OsString, OsString)> {
     let pair = |name: &str, value: &OsStr| (name.into(), value.to_owned());
-    vec![
-        pair("PATH", OsStr::new("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")),
+    let mut path = OsString::from("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    let installed = user_packages(identity);
+    if let Some(installed) = &installed {
+        // Last, so that no package can put itself before a program of the system.
+        path.push(":");
+        path.push(&installed.programs);
+    }
+    let mut environment = vec![
+        pair("PATH", &path),
         pair("HOME", identity.home.as_os_str()),
         pair("USER", OsStr::new(&identity.name)),
         pair("LOGNAME", OsStr::new(&identity.name)),
         pair("SHELL", OsStr::new("/bin/sh")),
         pair("LANG", OsStr::new("C.UTF-8")),
-    ]
+    ];
+    let variables = installed.into_iter().flat_map(|installed| installed.variables);
+    environment.extend(variables.map(|(name, value)| (name.into(), value.into_os_string())));
+    environment
+}
+
+/// Where tools put what a user installs for all projects.
+pub struct UserPackages {
+    /// The folder of programs, for the end of `PATH`.
+    pub programs: PathBuf,
+    /// What tools are told.
+    pub variables: Vec<(&'static str, PathBuf)>,
+}
+
+/// Where tools put what this user installs for all projects: into the home folder, which goes with
+/// the sandbox. Nothing for root, who may write where they put it anyway.
+pub fn user_packages(identity: &Identity) -> Option<UserPackages> {
+    if identity.uid == 0 {
+        return None;
+    }
+    let local = identity.home.join(".local");
+    // Without one, pnpm keeps its store in the user's project, which is another file system.
+    let store = local.join("share/pnpm/store");
+    Some(UserPackages {
+        programs: local.join("bin"),
+        variables: vec![
+            ("NPM_CONFIG_PREFIX", local),
+            ("NPM_CONFIG_STORE_DIR", store.clone()),
+            ("PNPM_CONFIG_STORE_DIR", store),
+        ],
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, SizeError, os_text};
+use crate::{ByteSize, LEAST_FILE_SIZE, SizeError, os_text};
 
 /// What the guest sees at `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,10 @@ pub struct Mount {
     /// does it. Without one it goes to memory.
     #[serde(default, with = "os_text::optional_path", skip_serializing_if = "Option::is_none")]
     pub upper: Option<PathBuf>,
+    /// Paths from the source that are neither shown nor can be made: where credentials are, in a
+    /// folder that was not named for their sake.
+    #[serde(default, with = "os_text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<PathBuf>,
 }
 
 /// A symbolic link that is made inside before the program starts.
@@ -129,6 +133,12 @@ pub enum MountError {
     /// A `..` in the destination.
     #[error("the path inside the sandbox must not contain `..`, {} does", .0.display())]
     ParentInDestination(PathBuf),
+    /// The destination is a place that the sandbox makes itself.
+    #[error("{} inside belongs to the sandbox itself", .0.display())]
+    OwnPlace(PathBuf),
+    /// A limit where a folder belongs.
+    #[error("`{0}` is a size, and --output names a folder")]
+    SizeAsOutput(String),
     /// The word after the second colon is none we know.
     #[error("unknown mount mode `{0}`: use ro, rw or overlay")]
     UnknownAccess(String),
@@ -138,6 +148,38 @@ pub enum MountError {
     /// The size of a memory file system.
     #[error(transparent)]
     Size(#[from] SizeError),
+}
+
+impl MountError {
+    /// What could have been meant.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::OwnPlace(path) if names(path).next().is_none() => {
+                Some("--root DIR makes a folder the root; a mount needs a place in it".to_owned())
+            }
+            Self::OwnPlace(_) => Some("choose another place, such as /data".to_owned()),
+            Self::SizeAsOutput(text) => Some(format!(
+                "--output-limit {text} limits what is written to standard output; a folder of that \
+                 name is ./{text}"
+            )),
+            Self::Size(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an absolute path inside is one that every sandbox makes itself, so that nothing of the
+/// host's can be there: `/`, and all of `/proc`, `/sys` and `/dev`.
+pub fn belongs_to_the_sandbox(path: &Path) -> bool {
+    names(path).next().is_none_or(|first| first == "proc" || first == "sys" || first == "dev")
+}
+
+/// The names of a path, without the root and `.`.
+fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.components().filter_map(|part| match part {
+        std::path::Component::Normal(name) => Some(name),
+        _ => None,
+    })
 }
 
 impl Mount {
@@ -162,6 +204,7 @@ impl Mount {
             access,
             ownership: Ownership::default(),
             upper: None,
+            masked: Vec::new(),
         })
     }
 }
@@ -182,6 +225,9 @@ impl Output {
             Some(colon) => (bytes.get(..colon), bytes.get(colon + 1..).unwrap_or_default()),
             None => (None, bytes),
         };
+        if let Some(text) = text.to_str().filter(|text| text.parse::<ByteSize>().is_ok()) {
+            return Err(MountError::SizeAsOutput(text.to_owned()));
+        }
         if folder.is_empty() || path.is_some_and(<[u8]>::is_empty) {
             return Err(MountError::EmptyOutput);
         }
@@ -196,10 +242,15 @@ impl FromStr for Tmpfs {
     /// Reads `PATH[:SIZE]`. Without a size it holds 64 MiB.
     fn from_str(text: &str) -> Result<Self, MountError> {
         let (path, size) = match text.split_once(':') {
-            Some((path, size)) => (path, size.parse()?),
+            Some((path, size)) => (path, ByteSize::parse_at_least(size, LEAST_FILE_SIZE)?),
             None => (text, ByteSize::from_mib(64)),
         };
-        Ok(Self { destination: destination_path(path.as_bytes())?, size })
+        // A memory file system of another size in the place of the sandbox's own.
+        let destination = match path {
+            "/dev/shm" => PathBuf::from(path),
+            path => destination_path(path.as_bytes())?,
+        };
+        Ok(Self { destination, size })
     }
 }
 
@@ -210,6 +261,9 @@ fn destination_path(bytes: &[u8]) -> Result<PathBuf, MountError> {
     }
     if path.components().any(|part| part == std::path::Component::ParentDir) {
         return Err(MountError::ParentInDestination(path.into()));
+    }
+    if belongs_to_the_sandbox(path) {
+        return Err(MountError::OwnPlace(path.into()));
     }
     Ok(path.into())
 }
@@ -237,6 +291,10 @@ mod tests {
         assert_eq!(parse(":/b"), Err(MountError::MissingPart));
         assert_eq!(parse("/a:b"), Err(MountError::RelativeDestination("b".into())));
         assert_eq!(parse("/a:/b/../c"), Err(MountError::ParentInDestination("/b/../c".into())));
+        for own in ["/", "//", "/.", "/proc", "/proc/1", "/./sys/x", "/dev", "/dev/shm"] {
+            assert_eq!(parse(&format!("/a:{own}")), Err(MountError::OwnPlace(own.into())));
+        }
+        assert!(parse("/a:/device").is_ok());
         assert_eq!(parse("/a:/b:x"), Err(MountError::UnknownAccess("x".into())));
     }
 
@@ -246,6 +304,8 @@ mod tests {
         let all = Output { path: None, folder: "out".into() };
         assert_eq!(parse("out"), Ok(all.clone()));
         assert_eq!(parse("a/b:out"), Ok(Output { path: Some("a/b".into()), ..all }));
+        assert_eq!(parse("10M"), Err(MountError::SizeAsOutput("10M".into())));
+        assert!(parse("./10M").is_ok() && parse("a:10M").is_ok());
         for text in ["", ":out", "a:"] {
             assert_eq!(parse(text), Err(MountError::EmptyOutput));
         }
@@ -256,6 +316,7 @@ mod tests {
         let tmpfs: Tmpfs = "/scratch:1G".parse().unwrap();
         assert_eq!(tmpfs.size, ByteSize::from_mib(1024));
         assert_eq!("/s".parse::<Tmpfs>().unwrap().size, ByteSize::from_mib(64));
-        assert!("/s:many".parse::<Tmpfs>().is_err());
+        assert!("/s:many".parse::<Tmpfs>().is_err() && "/s:64".parse::<Tmpfs>().is_err());
+        assert!("/dev/shm:1G".parse::<Tmpfs>().is_ok() && "/dev:1G".parse::<Tmpfs>().is_err());
     }
 }

@@ -16,6 +16,7 @@ mod containment;
 pub mod credentials;
 mod environment;
 mod filesystem;
+mod home;
 mod host_rule;
 mod identity;
 mod limits;
@@ -33,13 +34,17 @@ pub use activity::{
 pub use change::{Change, Happened, Now};
 pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
 pub use containment::ContainmentLayer;
-pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
+pub use environment::{
+    EnvironmentError, EnvironmentItem, UserPackages, default_environment, user_packages,
+};
 pub use filesystem::{
     Link, Mount, MountAccess, MountError, Output, Ownership, RootFs, RootWrites, Tmpfs,
+    belongs_to_the_sandbox,
 };
+pub use home::{Tilde, expand_home};
 pub use host_rule::{HostPattern, HostRule, HostRuleError};
 pub use identity::{Identity, IdentityError};
-pub use limits::Limits;
+pub use limits::{LEAST_DISK, LEAST_FILE_SIZE, LEAST_MEMORY, LEAST_OUTPUT, Limits};
 pub use network::{
     EgressRules, HostEntry, HostEntryError, NetworkPolicy, PublishedPort, PublishedPortError,
 };

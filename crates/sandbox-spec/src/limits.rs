@@ -29,6 +29,15 @@ pub struct Limits {
     pub output: Option<ByteSize>,
 }
 
+/// The least memory with which a program starts.
+pub const LEAST_MEMORY: ByteSize = ByteSize::from_mib(1);
+/// The least room for writes: what the sandbox itself makes has to find room.
+pub const LEAST_DISK: ByteSize = ByteSize(64 << 10);
+/// The least size of one file, and of a memory file system: one page.
+pub const LEAST_FILE_SIZE: ByteSize = ByteSize(4096);
+/// The least output.
+pub const LEAST_OUTPUT: ByteSize = ByteSize(1024);
+
 impl Default for Limits {
     /// Wide enough for every program known to us, narrow enough that a fork bomb ends inside.
     fn default() -> Self {

@@ -49,6 +49,26 @@ pub mod path {
     }
 }
 
+/// Paths.
+pub mod paths {
+    use super::Name;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    /// Writes paths.
+    pub fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+        let names: Vec<Name> = paths.iter().map(|path| Name::from(path.as_os_str())).collect();
+        names.serialize(to)
+    }
+
+    /// Reads paths.
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
+        let names = Vec::<Name>::deserialize(from)?;
+        Ok(names.into_iter().map(|name| PathBuf::from(OsString::from(name))).collect())
+    }
+}
+
 /// A path that need not be there.
 pub mod optional_path {
     use super::Name;

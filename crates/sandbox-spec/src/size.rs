@@ -18,9 +18,39 @@ pub enum SizeError {
     /// More than fits.
     #[error("`{0}` is too large")]
     TooLarge(String),
+    /// Less than anything can work with.
+    #[error("`{text}` is too little: the least is {least}")]
+    TooSmall {
+        /// What was written.
+        text: String,
+        /// The least that is accepted.
+        least: ByteSize,
+    },
+}
+
+impl SizeError {
+    /// What could have been meant.
+    pub fn hint(&self) -> Option<String> {
+        let Self::TooSmall { text, least } = self else { return None };
+        let is_bare = text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_something = text.bytes().any(|byte| byte != b'0');
+        Some(match is_bare && is_something {
+            true => format!("without a unit it is bytes: did you mean {text}M?"),
+            false => format!("give at least {least}, or leave the limit out"),
+        })
+    }
 }
 
 impl ByteSize {
+    /// Reads a size that is no smaller than `least`.
+    pub fn parse_at_least(text: &str, least: Self) -> Result<Self, SizeError> {
+        let size: Self = text.parse()?;
+        if size < least {
+            return Err(SizeError::TooSmall { text: text.to_owned(), least });
+        }
+        Ok(size)
+    }
+
     /// So many mebibytes.
     pub const fn from_mib(mib: u32) -> Self {
         Self((mib as u64) << 20)
@@ -85,6 +115,17 @@ mod tests {
         for text in ["99999999999999999999", "99999999T"] {
             assert_eq!(text.parse::<ByteSize>(), Err(SizeError::TooLarge(text.into())));
         }
+    }
+
+    #[test]
+    fn a_size_that_is_too_small_was_meant_otherwise() {
+        let parse = |text: &str| ByteSize::parse_at_least(text, ByteSize::from_mib(8));
+        let hint = |text: &str| parse(text).unwrap_err().hint().unwrap();
+        assert_eq!(parse("8M"), Ok(ByteSize::from_mib(8)));
+        assert!(hint("512").ends_with("did you mean 512M?"));
+        assert!(hint("0").starts_with("give at least 8M"));
+        assert!(hint("4K").starts_with("give at least 8M"));
+        assert_eq!(parse("lots").unwrap_err().hint(), None);
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub enum StartError {
         /// What is missing.
         reason: String,
     },
+    /// This is the inside of a sandbox.
+    #[error("this runs in a sandbox of Belljar already, and there are none inside of one")]
+    Nested,
     /// A layer that the specification requires cannot be had.
     #[error("the containment layer {layer} is required and cannot be had: {reason}")]
     LayerUnavailable {
@@ -147,6 +150,7 @@ impl StartError {
             Self::HostUnsuitable { .. } | Self::LayerUnavailable { .. } => {
                 Some("`belljar doctor` shows what this host offers")
             }
+            Self::Nested => Some("run the program itself: the sandbox around it holds it, too"),
             Self::WorkingDirectory(_) => {
                 Some("mount the folder you want to work in, e.g. --mount .:/work:rw --cwd /work")
             }

@@ -4,14 +4,15 @@
 //! paths behind them; how they are mounted is the backend's business.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use sandbox_spec::{Identity, expand_home, user_packages};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::install::{ENVIRONMENT_FOLDER, MadeEnvironment, NODE_FOLDER, PYTHON_FOLDER};
 use crate::policy::{self, Access, Ask, Consent, Layers, Network, Policy, ResourceLimits};
-use crate::script::{self, Interpreter, Script};
+use crate::script::{self, Interpreter, Script, runner_line};
 use crate::skill::{FileKind, Skill};
 
 /// Where the skill is seen inside.
@@ -66,6 +67,9 @@ pub enum PlanError {
         /// Its path on the host.
         host: PathBuf,
     },
+    /// a path from a home that is not known
+    #[error("the skill asks for {0}, and the home folder is not known: HOME is not set")]
+    NoHome(String),
     /// the skill's policy is wrong
     #[error("the skill's belljar.yaml is not valid")]
     BadPolicy(Vec<crate::finding::Finding>),
@@ -226,12 +230,13 @@ pub fn plan_run(
         let host = skill.host_path(&script.path);
         return Err(PlanError::NotExecutable { script: script.path, host });
     }
-    let asked = wishes(skill)?;
+    let asked = wishes(skill, options)?;
     let effective = policy::merge(&Layers {
         flags: &options.flags,
         user: &options.user_policy,
         skill: &asked,
         consent: options.consent,
+        home: home(options),
     });
     let mut commands = commands(&script, args, options).into_iter();
     Ok(RunPlan {
@@ -252,15 +257,22 @@ pub fn plan_run(
     })
 }
 
-/// What the skill asks for. Paths of the host are relative to the skill.
-fn wishes(skill: &Skill) -> Result<Policy, PlanError> {
+/// The user's home folder on the host.
+fn home(options: &RunOptions) -> Option<&Path> {
+    options.host_env.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+}
+
+/// What the skill asks for. Paths of the host are relative to the skill, or to the user's home.
+fn wishes(skill: &Skill, options: &RunOptions) -> Result<Policy, PlanError> {
     let mut asked = match policy::of_skill(skill)? {
         Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
         Some(read) => read.policy,
         None => Policy::default(),
     };
     for mount in &mut asked.mounts {
-        mount.source = skill.host_path(&mount.source).to_string_lossy().into_owned();
+        let source = expand_home(Path::new(&mount.source), home(options))
+            .ok_or_else(|| PlanError::NoHome(mount.source.clone()))?;
+        mount.source = skill.root.join(source).to_string_lossy().into_owned();
     }
     Ok(asked)
 }
@@ -316,12 +328,16 @@ fn preferred(scripts: &[Script]) -> Vec<&Script> {
 fn commands(script: &Script, args: &[String], options: &RunOptions) -> Vec<Vec<String>> {
     let guest_path = format!("{SKILL_FOLDER}/{}", script.path);
     let mut starts = script.interpreter.commands();
+    for start in &mut starts {
+        start.extend(script.options());
+    }
     // A virtual environment is found by name; an absolute path would pass it by.
     let is_by_name =
         options.python_environment().is_some() && script.interpreter == Interpreter::Python;
     // An absolute path in the `#!` line is tried first, as Linux would.
     if let Some(words) = &script.shebang
         && !is_by_name
+        && runner_line(words).is_none()
         && words.first().is_some_and(|program| program.starts_with('/'))
         && script.interpreter != Interpreter::Elf
     {
@@ -421,6 +437,12 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
     if options.has_node() {
         // Last, so that no package can put itself before a program of the system.
         path = format!("{path}:{NODE_MODULES}/.bin");
+    }
+    if let Some(installed) = user_packages(&Identity::default()) {
+        path = format!("{path}:{}", installed.programs.display());
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let variables = installed.variables.into_iter();
+        env.extend(variables.map(|(name, value)| (name.to_owned(), text(value))));
     }
     env.insert("PATH".to_owned(), path);
     for name in &policy.env.pass {

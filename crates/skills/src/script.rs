@@ -5,7 +5,11 @@
 //! real scripts are executable without a `#!` line, and many archives lose the execute bit, so
 //! neither is needed.
 
+mod runners;
+
 use serde::{Serialize, Serializer};
+
+pub(crate) use runners::runner_line;
 
 use crate::deps;
 use crate::skill::{FileEntry, Skill};
@@ -121,6 +125,18 @@ pub struct Script {
     pub is_entry: bool,
 }
 
+impl Script {
+    /// The options that the `#!` line gives to an interpreter that we know.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let words = self.shebang.as_deref().unwrap_or_default();
+        match (runner_line(words), &self.interpreter) {
+            (_, Interpreter::Other(_) | Interpreter::Elf) => Vec::new(),
+            (Some(line), _) => line.options,
+            (None, _) => words.iter().skip(1).cloned().collect(),
+        }
+    }
+}
+
 /// Lists the skill's scripts: in `scripts/` those that a person would start, elsewhere what has a
 /// `#!` line or a script's extension.
 pub fn find_scripts(skill: &Skill) -> Vec<Script> {
@@ -205,8 +221,8 @@ fn shebang_of(head: &[u8]) -> Option<Vec<String>> {
 
 fn from_shebang(words: &[String]) -> Option<Interpreter> {
     let program = words.first()?;
-    if words.len() > 1 {
-        return Some(Interpreter::Other(words.to_vec()));
+    if runner_line(words).is_some() {
+        return Some(Interpreter::Python);
     }
     let name = program.rsplit('/').next().unwrap_or(program);
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -251,11 +267,12 @@ mod tests {
             Some(Interpreter::Python)
         );
         assert_eq!(interpreter("scripts/a", "#! /usr/bin/python\r\n"), Some(Interpreter::Python));
-        let uv = ["uv", "run", "--script"].map(str::to_owned).to_vec();
-        assert_eq!(
-            interpreter("scripts/a.py", "#!/usr/bin/env -S uv run --script\n"),
-            Some(Interpreter::Other(uv))
-        );
+        let uv = "#!/usr/bin/env -S uv run --script\n";
+        assert_eq!(interpreter("scripts/a", uv), Some(Interpreter::Python));
+        assert_eq!(interpreter("scripts/a", "#!/bin/bash -eu\n"), Some(Interpreter::Bash));
+        assert_eq!(interpreter("scripts/a", "#!/usr/bin/python3 -u\n"), Some(Interpreter::Python));
+        let awk = ["/usr/bin/awk", "-f"].map(str::to_owned).to_vec();
+        assert_eq!(interpreter("a", "#!/usr/bin/awk -f\n"), Some(Interpreter::Other(awk)));
     }
 
     #[test]

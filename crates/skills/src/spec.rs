@@ -112,6 +112,7 @@ fn mount_of(planned: &PlannedMount) -> Option<Mount> {
         access,
         ownership: Ownership::default(),
         upper: None,
+        masked: Vec::new(),
     })
 }
 

@@ -39,7 +39,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH", conflicts_with = "program")]
     skill: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(required_unless_present = "skill", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "skill", trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 

@@ -1,14 +1,12 @@
 //! The options that `run` and `skill run` have in common.
 
-use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use sandbox_spec::{
-    ByteSize, ContainmentLayer, EnvironmentItem, Mount, MountError, Output, Recording, SandboxSpec,
-    Trace,
+    ContainmentLayer, EnvironmentItem, Mount, Output, Recording, SandboxSpec, Trace,
 };
 
 use super::limits::LimitOptions;
@@ -30,10 +28,9 @@ pub struct CommonOptions {
     #[arg(long, short, value_name = "NAME[=VALUE]", value_parser = OsStringValueParser::new().try_map(|text| EnvironmentItem::parse(&text)))]
     pub env: Vec<EnvironmentItem>,
     /// Copy to a host folder after the run: everything that was created or changed in the root,
-    /// or, with PATH:DIR, this file or folder. A size such as 10M is a limit instead: the bytes
-    /// that may be written to standard output and standard error (a folder called so is ./10M)
-    #[arg(long, value_name = "[PATH:]DIR|SIZE", value_parser = OsStringValueParser::new().try_map(|text| OutputOption::parse(&text)))]
-    output: Vec<OutputOption>,
+    /// or, with PATH:DIR, this file or folder
+    #[arg(long, value_name = "[PATH:]DIR", value_parser = OsStringValueParser::new().try_map(|text| Output::parse(&text)))]
+    output: Vec<Output>,
     /// Print every system call, to standard error or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
@@ -56,25 +53,6 @@ pub struct CommonOptions {
     pub limits: LimitOptions,
 }
 
-/// What `--output` can say.
-#[derive(Clone, Debug)]
-enum OutputOption {
-    /// How much may be written to the standard streams.
-    Limit(ByteSize),
-    /// What is copied to the host.
-    Copy(Output),
-}
-
-impl OutputOption {
-    /// Whatever reads as a size is one.
-    fn parse(text: &OsStr) -> Result<Self, MountError> {
-        match text.to_str().map(str::parse) {
-            Some(Ok(size)) => Ok(Self::Limit(size)),
-            _ => Output::parse(text).map(Self::Copy),
-        }
-    }
-}
-
 fn layer(name: &str) -> Result<ContainmentLayer, String> {
     ContainmentLayer::from_name(name).ok_or_else(|| {
         let names: Vec<_> = ContainmentLayer::ALL.iter().map(|layer| layer.name()).collect();
@@ -92,15 +70,6 @@ impl CommonOptions {
         }
     }
 
-    /// How much may be written to the standard streams, if that was said.
-    pub fn output_limit(&self) -> Option<ByteSize> {
-        let last = self.output.iter().rev().find_map(|output| match output {
-            OutputOption::Limit(size) => Some(*size),
-            OutputOption::Copy(_) => None,
-        });
-        self.limits.output_limit.or(last)
-    }
-
     /// Puts into a specification what has nothing to do with permissions: limits, what is copied,
     /// recorded, traced and required.
     pub fn apply(&self, spec: &mut SandboxSpec) -> Result<(), Failure> {
@@ -111,12 +80,9 @@ impl CommonOptions {
             set_variable(&mut spec.environment, "TERM".into(), value);
         }
         self.limits.apply(&mut spec.limits);
-        spec.limits.output = self.output_limit().or(spec.limits.output);
         for output in &self.output {
-            if let OutputOption::Copy(output) = output {
-                let folder = absolute(&output.folder)?;
-                spec.outputs.push(Output { folder, ..output.clone() });
-            }
+            let folder = absolute(&output.folder)?;
+            spec.outputs.push(Output { folder, ..output.clone() });
         }
         if self.report.is_some() {
             spec.recording = Recording::On;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use sandbox_spec::{ByteSize, Limits, parse_duration};
+use sandbox_spec::{
+    ByteSize, LEAST_DISK, LEAST_FILE_SIZE, LEAST_MEMORY, LEAST_OUTPUT, Limits, SizeError,
+    parse_duration,
+};
 
 /// Options that limit a sandbox.
 #[derive(Args, Debug)]
@@ -16,7 +19,7 @@ pub struct LimitOptions {
     #[arg(long = "cpu", alias = "cpu-time", value_name = "TIME", value_parser = parse_duration)]
     pub cpu_time: Option<Duration>,
     /// Memory of all processes and memory file systems together
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<ByteSize>,
     /// Processes and threads alive at one time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -25,14 +28,30 @@ pub struct LimitOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..))]
     pub files: Option<u32>,
     /// Bytes that may be written: to memory, and to the folder that keeps the writes aside
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = disk)]
     pub disk: Option<ByteSize>,
     /// Size of one file
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = file_size)]
     pub file_size: Option<ByteSize>,
-    /// Bytes written to standard output and standard error; `--output SIZE` says the same
-    #[arg(long, value_name = "SIZE")]
+    /// Bytes written to standard output and standard error
+    #[arg(long, value_name = "SIZE", value_parser = output)]
     pub output_limit: Option<ByteSize>,
+}
+
+fn memory(text: &str) -> Result<ByteSize, SizeError> {
+    ByteSize::parse_at_least(text, LEAST_MEMORY)
+}
+
+fn disk(text: &str) -> Result<ByteSize, SizeError> {
+    ByteSize::parse_at_least(text, LEAST_DISK)
+}
+
+fn file_size(text: &str) -> Result<ByteSize, SizeError> {
+    ByteSize::parse_at_least(text, LEAST_FILE_SIZE)
+}
+
+fn output(text: &str) -> Result<ByteSize, SizeError> {
+    ByteSize::parse_at_least(text, LEAST_OUTPUT)
 }
 
 impl LimitOptions {

@@ -169,6 +169,7 @@ fn specification(step: &Step<'_>, temporary: &Path) -> Result<SandboxSpec, Failu
         access,
         ownership: Ownership::default(),
         upper: None,
+        masked: Vec::new(),
     };
     spec.mounts.push(mount(temporary, Path::new(TEMPORARY_FOLDER), MountAccess::ReadWrite));
     let shown = step.folders.iter();

@@ -126,6 +126,7 @@ fn shown(source: &Path, target: &Path) -> Mount {
         access: MountAccess::ReadOnly,
         ownership: Ownership::default(),
         upper: None,
+        masked: Vec::new(),
     }
 }
 

@@ -6,12 +6,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sandbox_spec::{EnvironmentItem, HostRule, MountAccess};
+use sandbox_spec::{EnvironmentItem, HostRule, MountAccess, Tilde};
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
 use skills::{RunPlan, printable};
 
 use crate::failure::Failure;
-use crate::options::{CommonOptions, absolute};
+use crate::options::{CommonOptions, absolute, home_folder};
 use crate::signals::Signals;
 
 /// Options about who decides what a skill may do.
@@ -37,7 +37,7 @@ pub fn flags(options: &CommonOptions) -> Result<Policy, Failure> {
             memory_bytes: limits.memory.map(|size| size.0),
             timeout: limits.timeout,
             processes: limits.processes.map(u64::from),
-            output_bytes: options.output_limit().map(|size| size.0),
+            output_bytes: limits.output_limit.map(|size| size.0),
             disk_bytes: limits.disk.map(|size| size.0),
         },
         ..Policy::default()
@@ -81,7 +81,15 @@ impl PermissionOptions {
         let mut policy = read.policy;
         let folder = path.parent().unwrap_or(Path::new("."));
         for mount in &mut policy.mounts {
-            let source = absolute(&folder.join(&mount.source))?;
+            let source = Path::new(&mount.source);
+            let source = match (Tilde::of(source), home_folder()) {
+                (Tilde::None, _) => absolute(&folder.join(source))?,
+                (Tilde::Home(rest), Some(home)) => home.join(rest),
+                (Tilde::Home(_) | Tilde::Other, _) => {
+                    let why = format!("{} is in a home folder that is not known", source.display());
+                    return Err(refused("--policy", &why).hint("set HOME, or write the whole path"));
+                }
+            };
             mount.source = text("--policy", source.as_os_str())?;
         }
         Ok(policy)

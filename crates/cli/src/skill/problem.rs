@@ -118,6 +118,7 @@ pub fn of_planning(path: &Path, error: &PlanError) -> Failure {
             eprint!("{}", report.to_text());
             failure.hint("mend belljar.yaml in the skill, or remove it")
         }
+        PlanError::NoHome(_) => failure.hint("set HOME to your home folder"),
         PlanError::UnsafeFiles(_) => {
             failure.hint("`belljar skill check` shows which; do not trust where it came from")
         }

@@ -21,6 +21,7 @@ use super::{deps, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{EndReport, exit_code, run_to_end, tell_end};
+use crate::masks::Masks;
 use crate::options::{CommonOptions, absolute};
 use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
@@ -76,6 +77,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let backend = backends::choose(&options.common.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
+    work.masks.tell();
     let plan = plan(options, &skill, &work.folder, &environment, &signals)?;
     let spec = specification(options, &plan, &work)?;
     // From here on what is written is removed only by a decision.
@@ -127,6 +129,7 @@ fn hint_at_packages(skill: &Skill, environment: &Environment, backend: &dyn Back
 struct Work {
     folder: WorkFolder,
     aside: Option<Aside>,
+    masks: Masks,
 }
 
 impl Work {
@@ -139,11 +142,13 @@ impl Work {
                         .code(Failure::CANNOT_START)
                 })?;
                 let aside = Aside::new(Origin { skill, folder: Some(here.clone()) })?;
-                Ok(Self { folder: WorkFolder::CopyOnWrite(here), aside: Some(aside) })
+                let masks = Masks::of(&here);
+                Ok(Self { folder: WorkFolder::CopyOnWrite(here), aside: Some(aside), masks })
             }
             Some(path) if path.as_os_str() == "none" => {
                 let aside = Aside::new(Origin { skill, folder: None })?;
-                Ok(Self { folder: WorkFolder::CopyOnWrite(aside.nothing()), aside: Some(aside) })
+                let folder = WorkFolder::CopyOnWrite(aside.nothing());
+                Ok(Self { folder, aside: Some(aside), masks: Masks::default() })
             }
             Some(path) => {
                 let path = absolute(path)?;
@@ -152,7 +157,8 @@ impl Work {
                         .hint("make it first, or use `--work none` for an empty one")
                         .code(Failure::CANNOT_START));
                 }
-                Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None })
+                let masks = Masks::of(&path);
+                Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None, masks })
             }
         }
     }
@@ -246,11 +252,14 @@ fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<Sandb
     let mut spec = runner::spec_of(plan).map_err(|error| problem::of_runner(&error))?;
     // Arguments need not be text, so they do not go through the plan.
     spec.program.extend(options.arguments.iter().cloned());
+    let is_work = |mount: &&mut sandbox_spec::Mount| mount.destination == *WORK_FOLDER;
     if let (WorkFolder::CopyOnWrite(_), Some(aside)) = (&work.folder, &work.aside) {
-        let is_work = |mount: &&mut sandbox_spec::Mount| mount.destination == *WORK_FOLDER;
-        if let Some(mount) = spec.mounts.iter_mut().find(is_work) {
+        for mount in spec.mounts.iter_mut().filter(is_work) {
             mount.upper = Some(aside.files());
         }
+    }
+    for mount in spec.mounts.iter_mut().filter(is_work) {
+        mount.masked.clone_from(&work.masks.paths);
     }
     options.common.apply(&mut spec)?;
     options.common.network.apply_beside_rules(&mut spec)?;

@@ -160,6 +160,7 @@ impl Directory for HostInode {
 
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
         check_name(name)?;
+        self.check_name_is_free(name)?;
         let handle = self.writable()?;
         let keeps_owners = self.shared.options.keeps_owners;
         let kept = Kept { uid: new.uid, gid: new.gid, mode: new.mode };
@@ -216,6 +217,7 @@ impl Directory for HostInode {
 
     fn link(&self, name: &[u8], target: &Rc<dyn Inode>) -> SysResult<()> {
         check_name(name)?;
+        self.check_name_is_free(name)?;
         let handle = self.writable()?;
         let target = Self::host_directory(target)?;
         let place = target.place().ok_or(Errno::EPERM)?;
@@ -232,6 +234,7 @@ impl Directory for HostInode {
 
     fn unlink(&self, name: &[u8]) -> SysResult<()> {
         check_name(name)?;
+        self.check_name_is_free(name)?;
         let handle = self.writable()?;
         let going = self.going(name);
         rustix::fs::unlinkat(&*handle, name, AtFlags::empty()).map_err(errno_of)?;
@@ -241,6 +244,7 @@ impl Directory for HostInode {
 
     fn rmdir(&self, name: &[u8]) -> SysResult<()> {
         check_name(name)?;
+        self.check_name_is_free(name)?;
         let handle = self.writable()?;
         let going = self.going(name);
         rustix::fs::unlinkat(&*handle, name, AtFlags::REMOVEDIR).map_err(errno_of)?;
@@ -260,6 +264,7 @@ impl Directory for HostInode {
         let from = self.writable()?;
         let target = Self::host_directory(new_directory)?;
         let to = target.writable()?;
+        target.check_name_is_free(new_name)?;
         let moved = self.find(name)?;
         let flags = match mode {
             RenameMode::Replace => RenameFlags::empty(),

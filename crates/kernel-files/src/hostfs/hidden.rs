@@ -1,10 +1,20 @@
 //! Files of the host that hold secrets, by their names and modes. The default root shows none of
-//! them. What a user mounts is shown as it is.
+//! them. What a user mounts is shown as it is, but for what is masked.
+//!
+//! What is masked is refused (`EACCES`), in the host folder itself: no mount that a guest makes or
+//! takes away leads around it, and nothing can be made in its place.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use host_sys::rustix;
 use linux_abi::{Errno, SysResult};
 
+use super::HostFs;
 use super::inode::HostInode;
+use super::shared::HostId;
+use crate::inode::Inode;
 use crate::metadata::FileKind;
 
 /// What of a folder is not shown.
@@ -98,9 +108,49 @@ impl Hides {
     }
 }
 
+impl HostFs {
+    /// Masks paths from the top of the folder. What is not there yet is masked if the directory that
+    /// it would be in is there.
+    pub fn mask(&self, paths: &[PathBuf]) -> SysResult<()> {
+        for path in paths {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            let mut names = folder.iter().map(OsStrExt::as_bytes);
+            let found = names.try_fold(Rc::clone(&self.root), |at, name| at.find(name));
+            let id = match found {
+                Ok(folder) => folder.directory_id(),
+                // What guests cannot reach needs no mask; links are masked where they lead to.
+                Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP) => None,
+                Err(errno) => return Err(errno),
+            };
+            if let Some(id) = id {
+                let name = name.as_bytes().into();
+                self.shared.masked.borrow_mut().entry(id).or_default().push(name);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl HostInode {
-    /// `ENOENT` for a name in this directory that is not shown.
+    /// `EACCES` for a name in this directory that is masked.
+    pub(super) fn check_name_is_free(&self, name: &[u8]) -> SysResult<()> {
+        let masked = self.shared.masked.borrow();
+        if masked.is_empty() {
+            return Ok(());
+        }
+        let is_masked = |names: &Vec<Box<[u8]>>| names.iter().any(|masked| **masked == *name);
+        let names = self.directory_id().and_then(|id| masked.get(&id));
+        if names.is_some_and(is_masked) { Err(Errno::EACCES) } else { Ok(()) }
+    }
+
+    /// The number of this directory; nothing for other files.
+    fn directory_id(&self) -> Option<HostId> {
+        (self.kind() == FileKind::Directory).then_some(self.id())
+    }
+
+    /// An error for a name in this directory that is not shown.
     pub(super) fn check_name_is_shown(&self, name: &[u8]) -> SysResult<()> {
+        self.check_name_is_free(name)?;
         let hides = self.shared.options.hides;
         if hides == Hides::Nothing {
             return Ok(());
@@ -119,7 +169,7 @@ impl HostInode {
     /// Whether a name that the host lists is shown.
     pub(super) fn lists(&self, name: &[u8]) -> bool {
         match self.shared.options.hides {
-            Hides::Nothing => true,
+            Hides::Nothing => self.check_name_is_free(name).is_ok(),
             Hides::SecretSettings => self.check_name_is_shown(name).is_ok(),
             Hides::Secrets => self.find(name).is_ok(),
         }

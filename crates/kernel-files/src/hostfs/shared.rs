@@ -54,6 +54,8 @@ pub struct Shared {
     notes_changes: RefCell<Vec<(u64, bool)>>,
     /// Directories with an open handle, oldest first.
     open_directories: RefCell<VecDeque<Weak<HostInode>>>,
+    /// Names that are masked, by the directory that they are in.
+    pub masked: RefCell<HashMap<HostId, Vec<Box<[u8]>>>>,
 }
 
 impl Shared {
@@ -66,6 +68,7 @@ impl Shared {
             devices: RefCell::default(),
             notes_changes: RefCell::default(),
             open_directories: RefCell::default(),
+            masked: RefCell::default(),
         });
         recent_files::prepare();
         FOLDERS.with_borrow_mut(|folders| folders.push(Rc::downgrade(&folder)));

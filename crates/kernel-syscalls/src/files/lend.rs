@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use kernel_events::pipe::PipeEnd;
 use kernel_files::OpenFile;
+use kernel_files::host_stream::HostStream;
 use kernel_files::lending::Loan;
 use kernel_tasks::Thread;
 use linux_abi::{Errno, Fd, SysResult};
@@ -29,7 +30,12 @@ pub(super) fn lend(thread: &Thread, fd: Fd, file: &OpenFile) -> bool {
 }
 
 fn loan(thread: &Thread, file: &OpenFile) -> Option<Loan> {
-    let Some(end) = file.ops_as::<PipeEnd>() else { return file.loan() };
-    let side = end.loan(file, &thread.kernel().host_events)?;
-    Some(Loan::Pipe(Rc::new(side)))
+    if let Some(end) = file.ops_as::<PipeEnd>() {
+        let side = end.loan(file, &thread.kernel().host_events)?;
+        return Some(Loan::Pipe(Rc::new(side)));
+    }
+    match file.ops_as::<HostStream>() {
+        Some(stream) => stream.loan(file),
+        None => file.loan(),
+    }
 }

@@ -10,6 +10,7 @@ use kernel_core::memory::UserPtr;
 use kernel_core::user_buffers::UserBuffers;
 use kernel_core::wait::PollEvents;
 use kernel_events::pipe::PipeEnd;
+use kernel_files::host_stream::HostStream;
 use kernel_files::notify::{self, Event};
 use kernel_files::operations::remove_privileges;
 use kernel_files::{FileKind, OpenFile};
@@ -32,7 +33,9 @@ pub(crate) async fn write(
     count: usize,
 ) -> WaitResult<usize> {
     let file = writable_at(&thread, fd, Position::Current)?;
-    let is_pipe = file.ops_as::<PipeEnd>().is_some();
+    // What has no inode is one of the two, or is rarely written to.
+    let is_pipe = file.ops_as::<PipeEnd>().is_some()
+        || file.inode().is_none() && file.ops_as::<HostStream>().is_some();
     if is_pipe && lend(&thread, fd, &file) {
         return Ok(0);
     }

@@ -205,6 +205,44 @@ const PACKAGES: &[(&str, &str)] = &[
     ("zip", "zip"),
 ];
 
+/// Programs that only another system has. Sorted by program.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("afplay", "macOS"),
+    ("caffeinate", "macOS"),
+    ("clip.exe", "Windows"),
+    ("cmd.exe", "Windows"),
+    ("codesign", "macOS"),
+    ("defaults", "macOS"),
+    ("diskutil", "macOS"),
+    ("ditto", "macOS"),
+    ("dscl", "macOS"),
+    ("explorer.exe", "Windows"),
+    ("hdiutil", "macOS"),
+    ("launchctl", "macOS"),
+    ("mdfind", "macOS"),
+    ("mdls", "macOS"),
+    ("networksetup", "macOS"),
+    ("osascript", "macOS"),
+    ("pbcopy", "macOS"),
+    ("pbpaste", "macOS"),
+    ("plutil", "macOS"),
+    ("powershell.exe", "Windows"),
+    ("qlmanage", "macOS"),
+    ("say", "macOS"),
+    ("screencapture", "macOS"),
+    ("scutil", "macOS"),
+    ("sips", "macOS"),
+    ("sw_vers", "macOS"),
+    ("system_profiler", "macOS"),
+    ("taskkill", "Windows"),
+    ("tasklist", "Windows"),
+    ("textutil", "macOS"),
+    ("wmic", "Windows"),
+    ("xcode-select", "macOS"),
+    ("xcodebuild", "macOS"),
+    ("xcrun", "macOS"),
+];
+
 /// Programs that every system has. Sorted.
 const ALWAYS_THERE: &str = include_str!("lists/always-there.txt");
 
@@ -242,6 +280,11 @@ pub(super) fn is_known_program(program: &str) -> bool {
 /// The package of Debian that holds a program.
 pub(super) fn package_of(program: &str) -> Option<&'static str> {
     look_up(PACKAGES, program).filter(|package| !package.is_empty())
+}
+
+/// The system that alone has a program, if that is not Linux.
+pub(super) fn system_of(program: &str) -> Option<&'static str> {
+    look_up(ELSEWHERE, program)
 }
 
 /// The package of Debian that holds a module which no registry has.
@@ -285,7 +328,8 @@ mod tests {
         for list in [PYTHON_STDLIB, NODE_BUILTIN, ALWAYS_THERE] {
             assert!(list.split_whitespace().is_sorted());
         }
-        for list in [DISTRIBUTIONS, NAMESPACED, PACKAGES, STARTED_BY, SYSTEM_MODULES] {
+        let lists = [DISTRIBUTIONS, ELSEWHERE, NAMESPACED, PACKAGES, STARTED_BY, SYSTEM_MODULES];
+        for list in lists {
             assert!(list.is_sorted_by(|a, b| a.0 < b.0));
         }
     }

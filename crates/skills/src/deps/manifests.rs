@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Evidence, Hint, Hints, is_scanned, python_files};
+use crate::script::runner_line;
 use crate::skill::{FileEntry, Skill};
 
 /// Adds what the skill declares.
@@ -24,6 +25,9 @@ pub(super) fn scan(skill: &Skill, hints: &mut Hints) {
     }
     for (entry, text) in python_files(skill) {
         inline_metadata(entry, &text, hints);
+        let shebang = crate::script::read(skill, entry).and_then(|script| script.shebang);
+        let line = shebang.and_then(|words| runner_line(&words)).unwrap_or_default();
+        hints.python.extend(line.packages.iter().filter_map(|it| python_hint(it, entry, 1)));
     }
 }
 

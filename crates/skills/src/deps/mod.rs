@@ -177,6 +177,10 @@ pub fn find_needs(skill: &Skill) -> Needs {
         hint.name = "soffice".to_owned(); // Two names of one program.
     }
     hints.programs.retain(|hint| !lists::is_always_there(&hint.name));
+    for hint in hints.programs.iter_mut().filter(|it| lists::system_of(&it.name).is_some()) {
+        // No package has it here: a script that is also for Linux does without.
+        hint.is_optional = true;
+    }
     Needs {
         python: gather(hints.python, lists::normal_distribution),
         node: gather(hints.node, str::to_owned),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::lists::{package_of, package_of_module};
+use super::lists::{package_of, package_of_module, system_of};
 use super::{Need, Needs};
 use crate::cases::find_program;
 
@@ -92,9 +92,10 @@ pub fn assess(needs: &Needs, inventory: &dyn Inventory) -> Vec<Status> {
         all.push(status("node", need, inventory.node_package(&need.name), advice));
     }
     for need in &needs.programs {
-        let advice = match package_of(&need.name) {
-            Some(package) => format!("install the system package `{package}`"),
-            None => format!("install the system package that has `{}`", need.name),
+        let advice = match (system_of(&need.name), package_of(&need.name)) {
+            (Some(system), _) => format!("a program of {system}; Linux has none of that name"),
+            (None, Some(package)) => format!("install the system package `{package}`"),
+            (None, None) => format!("install the system package that has `{}`", need.name),
         };
         all.push(status("program", need, inventory.program(&need.name), advice));
     }

@@ -66,7 +66,8 @@ fn programs_of_packages_come_after_those_of_the_system() {
     let mut options = RunOptions::new(WorkFolder::Empty);
     options.node_modules = Some("/host/node_modules".into());
     let plan = plan_run(&skill, None, &[], &options).unwrap();
-    assert_eq!(plan.env["PATH"], format!("{GUEST_PATH}:/node_modules/.bin"));
+    let last = format!("{HOME_FOLDER}/.local/bin");
+    assert_eq!(plan.env["PATH"], format!("{GUEST_PATH}:/node_modules/.bin:{last}"));
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn what_was_made_is_mounted_as_a_whole() {
     assert_eq!(made, [&PathBuf::from("/cache/name/content")]);
     let link = ("/node_modules".to_owned(), "/environment/node/node_modules".to_owned());
     assert!(plan.links.contains(&link));
-    let (first, last) = ("/environment/python/bin:", ":/node_modules/.bin");
+    let (first, last) = ("/environment/python/bin:", ":/node_modules/.bin:/home/user/.local/bin");
     assert!(plan.env["PATH"].starts_with(first) && plan.env["PATH"].ends_with(last));
 }
 

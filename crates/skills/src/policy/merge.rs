@@ -5,8 +5,10 @@
 //! where the user is silent, it is granted with consent and listed as an [`Ask`] without.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use sandbox_spec::ByteSize;
+use sandbox_spec::credentials::credentials_in;
 use serde::Serialize;
 
 use super::{Access, Mount, Network, Policy, ResourceLimits};
@@ -32,6 +34,8 @@ pub struct Layers<'p> {
     pub skill: &'p Policy,
     /// The user's answer to what the skill asks for.
     pub consent: Consent,
+    /// The user's home folder, to say which wishes are about keys.
+    pub home: Option<&'p Path>,
 }
 
 /// One thing that a skill asks for and that the user has not decided.
@@ -67,7 +71,7 @@ pub fn merge(layers: &Layers<'_>) -> Effective {
     let own = user_side(layers.flags, layers.user);
     let policy = Policy {
         network: merged.network(own.network, layers.skill),
-        mounts: merged.mounts(own.mounts, layers.skill),
+        mounts: merged.mounts(own.mounts, layers),
         env: merged.env(own.env, layers.skill),
         limits: merged.limits(own.limits, &layers.skill.limits),
         files: own.files.or_else(|| layers.skill.files.clone()),
@@ -105,6 +109,14 @@ fn user_side(flags: &Policy, user: &Policy) -> Policy {
         files: flags.files.clone().or_else(|| user.files.clone()),
         programs: flags.programs.clone().or_else(|| user.programs.clone()),
     }
+}
+
+/// Which credentials a path of the host leads to, as it is written or by links and `..`.
+fn holds(source: &Path, home: Option<&Path>) -> Option<&'static str> {
+    credentials_in(source, home).or_else(|| {
+        let home = home.and_then(|home| home.canonicalize().ok());
+        credentials_in(&source.canonicalize().ok()?, home.as_deref())
+    })
 }
 
 fn has_target(mounts: &[Mount], wanted: &Mount) -> bool {
@@ -152,15 +164,17 @@ impl Merge {
         Some(Network { allow: granted.cloned().collect(), deny })
     }
 
-    fn mounts(&mut self, mut own: Vec<Mount>, skill: &Policy) -> Vec<Mount> {
+    fn mounts(&mut self, mut own: Vec<Mount>, layers: &Layers<'_>) -> Vec<Mount> {
         let is_taken = |wish: &Mount, own: &[Mount]| {
             own.iter().any(|mount| overlaps(&mount.target, &wish.target))
         };
         let wishes: Vec<Mount> =
-            skill.mounts.iter().filter(|wish| !is_taken(wish, &own)).cloned().collect();
+            layers.skill.mounts.iter().filter(|wish| !is_taken(wish, &own)).cloned().collect();
         for wish in wishes {
             let verb = if wish.access == Access::Write { "read and write" } else { "read" };
-            if self.ask("mount", format!("{verb} {} as {}", wish.source, wish.target)) {
+            let holds = holds(Path::new(&wish.source), layers.home)
+                .map_or_else(String::new, |what| format!(", which holds {what}"));
+            if self.ask("mount", format!("{verb} {} as {}{holds}", wish.source, wish.target)) {
                 own.push(wish);
             }
         }
@@ -277,7 +291,20 @@ mod tests {
             user: &policy(user),
             skill: &policy(skill),
             consent,
+            home: Some(Path::new("/home/ann")),
         })
+    }
+
+    #[test]
+    fn a_wish_for_keys_says_so() {
+        let asks = |source: &str| {
+            let policy = format!("mounts: [{{source: {source}, target: /d}}]\n");
+            merged("", "", &policy, Consent::Withheld).asks.remove(0).what
+        };
+        assert_eq!(asks("/home/ann/.aws"), "read /home/ann/.aws as /d, which holds AWS keys");
+        assert!(asks("/usr/../etc/shadow").ends_with(", which holds hashes of passwords"));
+        assert!(asks("/home").ends_with(", which holds the places where keys and passwords are"));
+        assert_eq!(asks("/x"), "read /x as /d");
     }
 
     fn hosts(effective: &Effective) -> Vec<&str> {

@@ -2,15 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use sandbox_spec::{ByteSize, HostRule, PathPattern, parse_duration};
+use sandbox_spec::credentials::credentials_in;
+use sandbox_spec::{
+    ByteSize, HostRule, LEAST_DISK, LEAST_MEMORY, LEAST_OUTPUT, PathPattern, Tilde,
+    belongs_to_the_sandbox, parse_duration,
+};
 
 use super::{Access, Env, Files, Mount, Network, Policy, ResourceLimits};
 use crate::finding::{Finding, Severity};
 use crate::yaml::{Node, Position, Source};
 
 /// Targets that a policy may not replace: they are the sandbox's own.
-const RESERVED: [&str; 5] = ["/skill", "/work", "/proc", "/sys", "/dev"];
+const RESERVED: [&str; 2] = ["/skill", "/work"];
 
 /// A policy and what was wrong with its text.
 #[derive(Clone, Debug)]
@@ -98,6 +103,9 @@ fn mounts(source: &mut Source<'_>, node: &Node) -> Vec<Mount> {
             source.error(item.position, "a mount needs `source` and `target`", "add both");
             continue;
         };
+        if !is_source(source, item.position, &from) {
+            continue;
+        }
         if let Some(target) = target(source, item.position, &to) {
             if mounts.iter().any(|known| known.target == target) {
                 source.error(item.position, format!("`{target}` is mounted twice"), "remove one");
@@ -107,6 +115,25 @@ fn mounts(source: &mut Source<'_>, node: &Node) -> Vec<Mount> {
         }
     }
     mounts
+}
+
+/// Whether a path of the host is one that can be found. Says so if it is where credentials are.
+fn is_source(source: &mut Source<'_>, at: Position, from: &str) -> bool {
+    const HOME: &str = "~";
+    let path = Path::new(from);
+    if from.is_empty() || Tilde::of(path) == Tilde::Other {
+        source.error(
+            at,
+            format!("`{from}` is no path that can be found"),
+            "write an absolute path, one from the policy's folder, or `~/` and one from the home",
+        );
+        return false;
+    }
+    if let Some(holds) = credentials_in(path, Some(Path::new(HOME))) {
+        let what = format!("`{from}` holds {holds}, which everything that runs could then read");
+        source.warning(at, what, "ask for less, or for a file of its own");
+    }
+    true
 }
 
 fn access(source: &mut Source<'_>, node: &Node) -> Access {
@@ -133,7 +160,7 @@ fn target(source: &mut Source<'_>, at: Position, target: &str) -> Option<String>
         return None;
     }
     let is_reserved = |own: &str| clean == own || clean.starts_with(&format!("{own}/"));
-    if clean.is_empty() || RESERVED.iter().any(|own| is_reserved(own)) {
+    if belongs_to_the_sandbox(Path::new(clean)) || RESERVED.iter().any(|own| is_reserved(own)) {
         source.error(at, format!("`{target}` belongs to the sandbox"), "choose another target");
         return None;
     }
@@ -179,10 +206,19 @@ fn is_variable(name: &str) -> bool {
 fn limits(source: &mut Source<'_>, node: &Node) -> ResourceLimits {
     let mut limits = ResourceLimits::default();
     let Some(mut fields) = source.fields(node, "limits") else { return limits };
-    limits.memory_bytes = fields.take("memory").and_then(|node| bytes(source, node, "memory"));
-    limits.output_bytes = fields.take("output").and_then(|node| bytes(source, node, "output"));
-    limits.disk_bytes = fields.take("disk").and_then(|node| bytes(source, node, "disk"));
-    limits.processes = fields.take("processes").and_then(|node| source.number(node, "processes"));
+    let mut size = |name: &'static str, least| {
+        fields.take(name).and_then(|node| bytes(source, node, name, least))
+    };
+    limits.memory_bytes = size("memory", LEAST_MEMORY);
+    limits.output_bytes = size("output", LEAST_OUTPUT);
+    limits.disk_bytes = size("disk", LEAST_DISK);
+    limits.processes = fields.take("processes").and_then(|node| {
+        let n = source.number(node, "processes")?;
+        if n == 0 {
+            source.error(node.position, "`processes` is at least 1", "write for example `64`");
+        }
+        Some(n)
+    });
     limits.timeout = fields.take("timeout").and_then(|node| {
         let text = source.text(node, "timeout")?;
         parse_duration(&text)
@@ -195,11 +231,12 @@ fn limits(source: &mut Source<'_>, node: &Node) -> ResourceLimits {
     limits
 }
 
-fn bytes(source: &mut Source<'_>, node: &Node, name: &str) -> Option<u64> {
+fn bytes(source: &mut Source<'_>, node: &Node, name: &str, least: ByteSize) -> Option<u64> {
     let text = source.text(node, name)?;
-    text.parse::<ByteSize>()
+    ByteSize::parse_at_least(&text, least)
         .inspect_err(|error| {
-            source.error(node.position, error.to_string(), "write for example `512M`")
+            let hint = error.hint().unwrap_or_else(|| "write for example `512M`".to_owned());
+            source.error(node.position, error.to_string(), hint)
         })
         .ok()
         .map(|size| size.0)
@@ -392,6 +429,8 @@ programs: [git]
         assert_eq!(lines("netwrok: none\n"), [1]);
         assert_eq!(lines("network:\n  allow:\n    - \"https://x.org/\"\n"), [3]);
         assert_eq!(lines("limits:\n  memory: lots\n  timeout: soon\n"), [2, 3]);
+        assert_eq!(lines("limits:\n  memory: 512\n  disk: 0\n  processes: 0\n"), [2, 3, 4]);
+        assert_eq!(lines("mounts:\n  - source: /x\n    target: /proc/x\n"), [2]);
         assert_eq!(lines("mounts:\n  - source: /x\n    target: data\n"), [2]);
         assert_eq!(lines("mounts:\n  - source: /x\n    target: /work/a\n"), [2]);
         assert_eq!(lines("mounts:\n  - source: /x\n    target: /a/../skill\n"), [2]);
@@ -399,6 +438,8 @@ programs: [git]
             lines("mounts:\n  - {source: /x, target: /a}\n  - {source: /y, target: /a/}\n"),
             [3]
         );
+        assert_eq!(lines("mounts:\n  - {source: ~bob/x, target: /x}\n"), [2]);
+        assert_eq!(lines("mounts:\n  - {source: ~/data, target: /x}\n"), Vec::<usize>::new());
         assert_eq!(lines("env:\n  pass: [A B]\n"), [2]);
         assert_eq!(lines("version: 2\n"), [1]);
     }

@@ -63,6 +63,14 @@ impl<'f> Source<'f> {
         self.findings.push(finding);
     }
 
+    /// Reports what is valid, and may be a surprise.
+    pub fn warning(&mut self, at: Position, what: impl Into<String>, mend: impl Into<String>) {
+        let finding = Finding::warning(self.rule, self.place(at), what)
+            .why("whoever grants it may not expect that")
+            .mend(mend);
+        self.findings.push(finding);
+    }
+
     /// Reports a value of the wrong kind.
     pub fn wrong_kind(&mut self, node: &Node, name: &str, wanted: &str) {
         let what = format!("`{name}` must be {wanted}, not {}", node.kind());

@@ -1,0 +1,132 @@
+//! Credentials in a folder that a guest sees because somebody stands in it: they are masked, and
+//! the user is told.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use sandbox_spec::credentials::{credential_places, credentials_at};
+use skills::printable;
+
+use crate::options::home_folder;
+
+/// How many places are named before the rest is counted.
+const MAX_NAMED: usize = 6;
+/// How many home folders of others are looked at.
+const MAX_HOMES: usize = 1000;
+/// Where home folders are, beside the user's own.
+const HOMES: &str = "/home";
+const HOME_OF_ROOT: &str = "/root";
+
+/// What of a folder is not shown, and what is said of it.
+#[derive(Debug, Default)]
+pub struct Masks {
+    /// Paths from the folder.
+    pub paths: Vec<PathBuf>,
+    warning: Option<String>,
+}
+
+impl Masks {
+    /// The places of credentials in this folder.
+    pub fn of(folder: &Path) -> Self {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let own = home_folder().map(|home| home.canonicalize().unwrap_or(home));
+        let places: BTreeSet<PathBuf> = homes(&folder, own.as_deref())
+            .iter()
+            .flat_map(|home| credential_places(home.as_deref()))
+            .map(|(place, _)| place)
+            .collect();
+        let mut paths = BTreeSet::new();
+        let mut present = Vec::new();
+        for place in places {
+            let Some(path) = inside(&folder, &place) else { continue };
+            if place.symlink_metadata().is_ok() {
+                present.push(printable(&path.to_string_lossy()));
+            }
+            // Where a link leads to is as secret as the link.
+            let target = place.canonicalize().ok();
+            paths.extend(target.and_then(|target| inside(&folder, &target)));
+            paths.insert(path);
+        }
+        let warning = warning(&folder, own.as_deref(), &present);
+        Self { paths: paths.into_iter().collect(), warning }
+    }
+
+    /// Says what is not shown, if there is something to say.
+    pub fn tell(&self) {
+        if let Some(warning) = &self.warning {
+            eprintln!("{warning}");
+        }
+    }
+}
+
+/// The path from `folder` to something that is in it.
+fn inside(folder: &Path, place: &Path) -> Option<PathBuf> {
+    let path = place.strip_prefix(folder).ok()?;
+    (!path.as_os_str().is_empty()).then(|| path.to_path_buf())
+}
+
+/// The home folders that are in a folder, or that it is in. One that is not known is `None`.
+fn homes(folder: &Path, own: Option<&Path>) -> Vec<Option<PathBuf>> {
+    let mut homes = vec![own.map(Path::to_path_buf)];
+    let mut candidates = vec![PathBuf::from(HOME_OF_ROOT)];
+    let others = std::fs::read_dir(HOMES).into_iter().flatten().flatten().take(MAX_HOMES);
+    candidates.extend(others.map(|entry| entry.path()));
+    let is_near = |home: &PathBuf| home.starts_with(folder) || folder.starts_with(home);
+    homes.extend(candidates.into_iter().filter(is_near).map(Some));
+    homes
+}
+
+fn warning(folder: &Path, own: Option<&Path>, present: &[String]) -> Option<String> {
+    let shown = printable(&folder.to_string_lossy());
+    if let Some(holds) = credentials_at(folder, own) {
+        return Some(format!(
+            "warning: {shown} holds {holds}, and the skill sees it\n\
+             hint: stand in the folder that it shall work on, or name one with --work DIR"
+        ));
+    }
+    let what = match folder.parent() {
+        None => "the whole file system",
+        Some(_) if own == Some(folder) => "your home folder",
+        Some(_) if own.is_some_and(|own| own.starts_with(folder)) => "above your home folder",
+        Some(_) if present.is_empty() => return None,
+        Some(_) => "a folder with credentials in it",
+    };
+    let named = present.get(..MAX_NAMED.min(present.len())).unwrap_or_default().join(", ");
+    let except = match present.len() {
+        0 => String::new(),
+        n if n > MAX_NAMED => format!(", except {named} and {} more", n - MAX_NAMED),
+        _ => format!(", except {named}"),
+    };
+    Some(format!(
+        "warning: {shown} is {what}, and the skill sees everything in it{except}\n\
+         hint: stand in the folder that it shall work on, or name one with --work DIR; \
+         --mount SRC:DST shows it one more"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_folder_is_masked_and_what_is_beside_it_is_not() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let masks = Masks::of(&top);
+        assert!(masks.paths.is_empty() && masks.warning.is_none());
+        let root = Masks::of(Path::new("/"));
+        assert!(root.paths.contains(&PathBuf::from("etc/shadow")));
+        assert!(root.paths.contains(&PathBuf::from("root")));
+        assert!(root.warning.unwrap().contains("the whole file system"));
+    }
+
+    #[test]
+    fn much_is_counted() {
+        let present: Vec<String> = (0..9).map(|n| format!("p{n}")).collect();
+        let said = warning(Path::new("/h"), Some(Path::new("/h")), &present).unwrap();
+        assert!(said.contains("your home folder") && said.contains("p5 and 3 more"), "{said}");
+        assert!(warning(Path::new("/h/project"), Some(Path::new("/h")), &[]).is_none());
+        let said = warning(Path::new("/h/.aws"), Some(Path::new("/h")), &[]).unwrap();
+        assert!(said.contains("holds AWS keys"), "{said}");
+    }
+}
