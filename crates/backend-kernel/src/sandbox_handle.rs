@@ -39,12 +39,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     // The kernel process needs the result, and need not wait for it.
     host_sys::begin_to_count_ticks();
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
-    if capabilities::is_nested() {
-        return Err(StartError::Nested);
-    }
-    if let [reason, ..] = capabilities::obstacles().as_slice() {
-        return Err(StartError::HostUnsuitable { backend: NAME, reason: reason.clone() });
-    }
+    check_host()?;
     let host = |step| move |cause| StartError::Host { step, cause };
     let (porter, line) = porter::start(spec)?.unzip();
     let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
@@ -109,6 +104,17 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         }
         Some(News::Refused(refusal)) => Err(refused(PathBuf::from(program), refusal, spec)),
         Some(_) | None => Err(StartError::KernelDied(handle.obituary())),
+    }
+}
+
+/// Whether a sandbox can be started here at all.
+fn check_host() -> Result<(), StartError> {
+    if capabilities::is_nested() {
+        return Err(StartError::Nested);
+    }
+    match capabilities::obstacles().into_iter().next() {
+        Some(reason) => Err(StartError::HostUnsuitable { backend: NAME, reason }),
+        None => Ok(()),
     }
 }
 
