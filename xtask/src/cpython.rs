@@ -39,7 +39,8 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     for needed in [PYTHON, TESTS] {
         if find_in_path(needed).is_none() {
-            println!("skipped: there is no {needed} here (package libpython3.11-testsuite)");
+            let reason = format!("there is no {needed} (package libpython3.11-testsuite)");
+            test_skips::skip("cpython", &reason);
             return Ok(());
         }
     }

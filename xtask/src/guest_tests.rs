@@ -10,6 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use conformance::protocol::Verdict;
+use conformance::results::Results;
 
 use crate::command::{build_belljar, project, succeed};
 
@@ -46,6 +48,8 @@ pub fn run(options: &Options) -> Result<()> {
     command.args(["conform", "run", "--jobs", &options.jobs.to_string()]);
     command.arg("--tests").arg(&tests).arg("--logs").arg(&logs);
     command.arg("--exceptions").arg(source.join("exceptions.txt"));
+    let out = tempfile::NamedTempFile::new()?;
+    command.arg("--out").arg(out.path());
     if let Some(filter) = &options.filter {
         command.args(["--filter", filter]);
     }
@@ -54,5 +58,23 @@ pub fn run(options: &Options) -> Result<()> {
         command.args(["--sandbox-option", "--user=root"]);
     }
     succeed(&mut command)
-        .with_context(|| format!("the output of failing tests is in {}", logs.display()))
+        .with_context(|| format!("the output of failing tests is in {}", logs.display()))?;
+    tell_skips(&Results::load(out.path())?);
+    Ok(())
+}
+
+/// A case that Linux itself skips or fails here was not compared with anything.
+fn tell_skips(results: &Results) {
+    for program in &results.programs {
+        for case in program.cases.iter().filter(|case| !case.counts()) {
+            let name = format!("guest {} {}", program.name, case.name);
+            let name = name.trim_end();
+            match case.native {
+                Verdict::Skipped => test_skips::skip(name, "Linux skips it on this machine"),
+                // It ran, and was compared with what Linux does at times.
+                _ if case.flaky_natively => println!("not judged: {name}: fails natively at times"),
+                _ => test_skips::skip(name, "Linux fails it on this machine"),
+            }
+        }
+    }
 }

@@ -21,6 +21,7 @@ mod programs;
 mod residue;
 mod setup;
 mod skills;
+mod skips;
 mod stress;
 mod surface;
 

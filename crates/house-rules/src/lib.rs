@@ -9,6 +9,7 @@
 pub mod host_surface;
 pub mod layers;
 pub mod pages;
+pub mod skips;
 pub mod sources;
 
 use std::path::{Path, PathBuf};
