@@ -8,8 +8,8 @@ use clap::Parser;
 
 use crate::command::succeed;
 use crate::{
-    check, cpython, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills, skips,
-    stress, surface,
+    check, cpython, deny, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills,
+    skips, stress, surface,
 };
 
 /// Gives a subcommand its options without a command line.
@@ -50,9 +50,10 @@ pub fn run() -> Result<()> {
 
 /// Runs every step, says how long each took, and fails if any failed.
 fn run_steps() -> Result<()> {
-    let steps: [(&str, Step); 14] = [
+    let steps: [(&str, Step); 15] = [
         ("setup", setup::run),
         ("check", check::run),
+        ("dependencies", deny::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
         // There, guests and kernel take turns: ADR 21.
         ("guest tests on one CPU", || on_one_cpu(&["guest-tests"])),
