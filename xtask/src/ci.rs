@@ -38,14 +38,7 @@ pub fn run() -> Result<()> {
     if std::env::var_os(test_skips::FILE_VARIABLE).is_some() {
         return run_steps();
     }
-    let allowed = skips::allowed()?;
-    let noted = tempfile::NamedTempFile::new()?;
-    let mut steps = Command::new(std::env::current_exe()?);
-    steps.arg("ci").env(test_skips::FILE_VARIABLE, noted.path());
-    let passed = succeed(&mut steps);
-    let judged = skips::judge(&skips::read(noted.path())?, &allowed);
-    passed?;
-    judged
+    skips::judge_command(Command::new(std::env::current_exe()?).arg("ci"), &skips::allowed()?)
 }
 
 /// Runs every step, says how long each took, and fails if any failed.

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use test_skips::Skip;
 
-use crate::command::project;
+use crate::command::{project, succeed};
 
 /// The names that may be skipped, with the reasons.
 const ALLOWED: &str = "tests/allowed-skips.txt";
@@ -32,8 +33,18 @@ fn read_allowed(text: &str) -> Result<BTreeMap<String, String>> {
     Ok(allowed)
 }
 
+/// Runs a command whose tests note what they skip, lists that, and fails if the command does or if
+/// something was skipped that is not allowed.
+pub fn judge_command(command: &mut Command, allowed: &BTreeMap<String, String>) -> Result<()> {
+    let noted = tempfile::NamedTempFile::new()?;
+    let passed = succeed(command.env(test_skips::FILE_VARIABLE, noted.path()));
+    let judged = judge(&read(noted.path())?, allowed);
+    passed?;
+    judged
+}
+
 /// Reads what was noted.
-pub fn read(path: &Path) -> Result<BTreeSet<Skip>> {
+fn read(path: &Path) -> Result<BTreeSet<Skip>> {
     let text = std::fs::read_to_string(path)?;
     let skips = text.lines().map(|line| {
         Skip::read(line).with_context(|| format!("this is no line about a skip: {line}"))
@@ -42,7 +53,7 @@ pub fn read(path: &Path) -> Result<BTreeSet<Skip>> {
 }
 
 /// Lists everything, and fails if something was skipped that is not allowed.
-pub fn judge(skips: &BTreeSet<Skip>, allowed: &BTreeMap<String, String>) -> Result<()> {
+fn judge(skips: &BTreeSet<Skip>, allowed: &BTreeMap<String, String>) -> Result<()> {
     eprintln!("ci: {} skips", skips.len());
     for skip in skips {
         match allowed.get(&skip.name) {
@@ -81,6 +92,37 @@ mod tests {
         assert!(judge(&skips(&["ipv6"]), &allowed).is_ok());
         let error = judge(&skips(&["ipv6", "tmux"]), &allowed).unwrap_err().to_string();
         assert!(error.starts_with("skipped: tmux\n"), "{error}");
+    }
+
+    /// Calls [`test_skips::skip`] when the test below runs this program for it.
+    #[test]
+    fn skips_in_another_process() {
+        if let Some(name) = std::env::var_os(NAME_VARIABLE) {
+            test_skips::skip(&name.to_string_lossy(), "a test said so");
+        }
+    }
+
+    const NAME_VARIABLE: &str = "BELLJAR_TEST_NAME_TO_SKIP";
+
+    #[test]
+    fn a_test_program_that_passes_and_skips_is_judged() {
+        let allowed = read_allowed("ipv6: the machine has none\n").unwrap();
+        let run = |name: &str| {
+            let mut tests = Command::new(std::env::current_exe().unwrap());
+            // As cargo runs it: what a test that passes prints is thrown away.
+            tests.args(["--exact", "skips::tests::skips_in_another_process", "--quiet"]);
+            tests.stdout(std::process::Stdio::null());
+            judge_command(tests.env(NAME_VARIABLE, name), &allowed)
+        };
+        run("ipv6").unwrap();
+        let error = run("tmux").unwrap_err().to_string();
+        assert!(error.starts_with("skipped: tmux\n"), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_fails_fails() {
+        assert!(judge_command(&mut Command::new("false"), &BTreeMap::new()).is_err());
+        assert!(judge_command(&mut Command::new("true"), &BTreeMap::new()).is_ok());
     }
 
     #[test]
