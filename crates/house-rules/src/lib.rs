@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attacks;
 pub mod host_surface;
 pub mod layers;
 pub mod pages;

@@ -1,6 +1,6 @@
 //! The rules of this workspace. A failure says what to do.
 
-use house_rules::{layers, pages, project, skips, sources};
+use house_rules::{attacks, layers, pages, project, skips, sources};
 
 fn none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
@@ -45,6 +45,12 @@ fn the_tour_names_every_crate() {
             .map(|one| format!("ARCHITECTURE.md does not name `{}`", one.name))
             .collect::<Vec<_>>(),
     );
+}
+
+#[test]
+fn every_attack_has_a_test() {
+    let text = std::fs::read_to_string(project().join("SECURITY.md")).unwrap();
+    none(&attacks::violations(&text, &project()).unwrap());
 }
 
 #[test]
