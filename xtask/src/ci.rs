@@ -8,8 +8,8 @@ use clap::Parser;
 
 use crate::command::succeed;
 use crate::{
-    check, cpython, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills, stress,
-    surface,
+    check, cpython, deny, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills,
+    skips, stress, surface,
 };
 
 /// Gives a subcommand its options without a command line.
@@ -32,11 +32,21 @@ fn on_one_cpu(arguments: &[&str]) -> Result<()> {
     succeed(Command::new("taskset").args(["-c", "0"]).arg(program).args(arguments))
 }
 
-/// Runs every step, says how long each took, and fails if any failed.
+/// Runs every step in a process of its own, whose tests note what they skip, and then says what
+/// that was.
 pub fn run() -> Result<()> {
-    let steps: [(&str, Step); 14] = [
+    if std::env::var_os(test_skips::FILE_VARIABLE).is_some() {
+        return run_steps();
+    }
+    skips::judge_command(Command::new(std::env::current_exe()?).arg("ci"), &skips::allowed()?)
+}
+
+/// Runs every step, says how long each took, and fails if any failed.
+fn run_steps() -> Result<()> {
+    let steps: [(&str, Step); 15] = [
         ("setup", setup::run),
         ("check", check::run),
+        ("dependencies", deny::run),
         ("guest tests", || guest_tests::run(&options(&["--jobs", "2"]))),
         // There, guests and kernel take turns: ADR 21.
         ("guest tests on one CPU", || on_one_cpu(&["guest-tests"])),

@@ -39,11 +39,12 @@ pub fn cargo(arguments: &[&str]) -> Command {
 /// Builds `belljar` as users get it, and returns its path.
 pub fn build_belljar() -> Result<PathBuf> {
     succeed(&mut cargo(&["build", "--quiet", "--release", "--package", "cli"]))?;
-    let target = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => project().join(folder),
-        None => project().join("target"),
-    };
-    Ok(target.join("release/belljar"))
+    Ok(target().join("release/belljar"))
+}
+
+/// The folder of what is built.
+pub fn target() -> PathBuf {
+    project().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// Where a program is in our `PATH`.

@@ -5,11 +5,13 @@
 //! is not needed is an error too, and a house rule knows how long it may be.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use conformance::protocol::Verdict;
+use conformance::results::Results;
 
 use crate::command::{build_belljar, project, succeed};
 
@@ -46,6 +48,8 @@ pub fn run(options: &Options) -> Result<()> {
     command.args(["conform", "run", "--jobs", &options.jobs.to_string()]);
     command.arg("--tests").arg(&tests).arg("--logs").arg(&logs);
     command.arg("--exceptions").arg(source.join("exceptions.txt"));
+    let out = tempfile::NamedTempFile::new()?;
+    command.arg("--out").arg(out.path());
     if let Some(filter) = &options.filter {
         command.args(["--filter", filter]);
     }
@@ -54,5 +58,55 @@ pub fn run(options: &Options) -> Result<()> {
         command.args(["--sandbox-option", "--user=root"]);
     }
     succeed(&mut command)
-        .with_context(|| format!("the output of failing tests is in {}", logs.display()))
+        .with_context(|| format!("the output of failing tests is in {}", logs.display()))?;
+    tell_skips(&tests, &Results::load(out.path())?);
+    Ok(())
+}
+
+/// How often a case that Linux fails is tried once more.
+const NATIVE_TRIES: u32 = 5;
+
+/// A case that Linux itself skips or fails here was not compared with anything.
+fn tell_skips(tests: &Path, results: &Results) {
+    for program in &results.programs {
+        for case in program.cases.iter().filter(|case| !case.counts()) {
+            let name = format!("guest {} {}", program.name, case.name);
+            let name = name.trim_end();
+            // One that passes at times says nothing about the machine, and nothing about us.
+            let is_flaky = || (0..NATIVE_TRIES).any(|_| passes(tests, &program.name, &case.name));
+            match case.native {
+                Verdict::Skipped => test_skips::skip(name, "Linux skips it on this machine"),
+                _ if case.flaky_natively || is_flaky() => {
+                    println!("not judged: {name}: fails natively at times");
+                }
+                _ => test_skips::skip(name, "Linux fails it on this machine"),
+            }
+        }
+    }
+}
+
+/// Whether a case passes natively, this time.
+fn passes(tests: &Path, program: &str, case: &str) -> bool {
+    let output = Command::new(tests.join(program)).stdin(Stdio::null()).output();
+    output.is_ok_and(|output| says_passed(&String::from_utf8_lossy(&output.stdout), case))
+}
+
+fn says_passed(output: &str, case: &str) -> bool {
+    let passed = |line: &str| {
+        let (_, name) = line.strip_prefix("ok ")?.split_once(" - ")?;
+        Some(name == case)
+    };
+    output.lines().any(|line| passed(line) == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_is_skipped_has_not_passed() {
+        let output = "1..3\nok 1 - first\nnot ok 2 - second # x\nok 3 - third # SKIP why\n";
+        assert!(says_passed(output, "first"));
+        assert!(!says_passed(output, "second") && !says_passed(output, "third"));
+    }
 }

@@ -9,6 +9,7 @@ mod check;
 mod ci;
 mod command;
 mod cpython;
+mod deny;
 mod docs;
 mod faults;
 mod fuzz;
@@ -21,6 +22,7 @@ mod programs;
 mod residue;
 mod setup;
 mod skills;
+mod skips;
 mod stress;
 mod surface;
 
@@ -45,6 +47,8 @@ enum Command {
     Setup,
     /// Check format, lints, unit tests and house rules
     Check,
+    /// Check licences, duplicates, sources and vulnerabilities of what we depend on
+    Deny,
     /// Write the pages that are made from code
     Docs,
     /// Measure the sandbox against native, and others
@@ -90,6 +94,7 @@ fn run(command: Command) -> Result<()> {
         Command::Ci => ci::run(),
         Command::Setup => setup::run(),
         Command::Check => check::run(),
+        Command::Deny => deny::run(),
         Command::Docs => docs::run(),
         Command::Bench(options) => bench::run(&options),
         Command::Faults(options) => faults::run(&options),

@@ -90,7 +90,7 @@ fn print(outcome: &Outcome) {
     };
     match &outcome.verdict {
         Verdict::Passed => println!("ok      {name:<44} {times}"),
-        Verdict::Skipped(why) => println!("skipped {name:<44} {why}"),
+        Verdict::Skipped(why) => test_skips::skip(&format!("program {name}"), why),
         Verdict::Failed(why) => {
             let why = why.trim_end().replace('\n', "\n        ");
             println!("FAILED  {name:<44} {times}\n        {why}");

@@ -36,6 +36,9 @@ pub fn run() -> Result<()> {
     let bad = |line: &&str| line.contains(" fail: ") || line.contains("panicked");
     let bad: BTreeSet<_> = text.lines().filter(bad).collect();
     bad.iter().for_each(|line| println!("{line}"));
+    for (stressor, reason) in skipped(&text) {
+        test_skips::skip(&format!("stress {stressor}"), reason);
+    }
     if !status.code().is_some_and(|code| GOOD_CODES.contains(&code)) {
         println!("{text}");
         bail!("stress-ng ended with {status}");
@@ -45,4 +48,31 @@ pub fn run() -> Result<()> {
     }
     println!("stress: passed after {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The stressors that said that they are skipped, and why.
+fn skipped(text: &str) -> Vec<(&str, &str)> {
+    let skipped = |line| {
+        // `stress-ng: info:  [2] rawsock stressor will be skipped, ...`, or `... sctp: ..., skipping ...`.
+        let (_, said): (&str, &str) = str::split_once(line, "] ")?;
+        let is_skip = said.contains("will be skipped") || said.contains("skipping stressor");
+        let name = said.split([' ', ':']).next()?;
+        is_skip.then_some((name, said))
+    };
+    text.lines().filter_map(skipped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stressors_that_are_skipped_are_told() {
+        let text = "stress-ng: info:  [2] setting to a 1 second run per stressor\n\
+                    stress-ng: info:  [2] rawdev flood stressor will be skipped, need to be root\n\
+                    stress-ng: info:  [21] ping-sock: skipping stressor, permission denied\n\
+                    stress-ng: info:  [9] dccp: DCCP protocol not supported, skipping stressor\n";
+        let names: Vec<_> = skipped(text).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["rawdev", "ping-sock", "dccp"]);
+    }
 }

@@ -43,7 +43,7 @@ fn forbid(folder: &Path) -> Option<String> {
     if built.is_ok_and(|status| status.success()) {
         return Some(program.to_str().unwrap().to_owned());
     }
-    println!("skipped: there is no C compiler");
+    test_skips::skip("forbidden-calls", "there is no C compiler");
     None
 }
 
@@ -89,7 +89,10 @@ fn a_host_without_processes() {
     let is_root = rustix::process::geteuid().is_root();
     for n in [1, 2, 3, 4, 6, 8, 12] {
         if !is_root {
-            println!("skipped: without root the limit would count other processes of this user");
+            test_skips::skip(
+                "few-processes",
+                "without root, the limit counts other processes, too",
+            );
             return;
         }
         let limit = format!("--nproc={n}");
@@ -154,7 +157,7 @@ fn a_host_whose_disk_is_full() {
     let behind = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", forbidden, path];
     let works = Command::new(behind[0]).args(&behind[1..]).arg("true").status();
     if !works.is_ok_and(|status| status.success()) {
-        println!("skipped: this host has no user namespaces to mount a small disk in");
+        test_skips::skip("full-disk", "no user namespaces to mount a small disk in");
         return;
     }
     let small = format!("{path}:/small:rw");
@@ -223,7 +226,7 @@ fn without_user_namespaces() -> Option<Vec<&'static str>> {
     if works.is_ok_and(|status| status.success()) {
         return Some(words);
     }
-    println!("skipped: this host has no user namespaces to take them away in");
+    test_skips::skip("without-user-namespaces", "none to take them away in");
     None
 }
 

@@ -275,7 +275,7 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
         print(errno.errorcode.get(e.errno, e))
 ";
     let Ok(stream) = TcpListener::bind("[::1]:0") else {
-        eprintln!("skipped: the host has no IPv6");
+        test_skips::skip("network-ipv6", "the host has no IPv6");
         return;
     };
     let address = stream.local_addr().unwrap();
@@ -406,7 +406,7 @@ fn it_holds_without_namespaces() {
     let Some(got) = without(&["--allow", &server.address()], &url)
         .filter(|got| got.code != Some(99) && !got.errors.contains("unshare failed"))
     else {
-        println!("skipped: this host has no user namespaces to try it in");
+        test_skips::skip("network-without-namespaces", "no user namespaces to try it in");
         return;
     };
     assert_eq!(got.output, "from the host", "{}", got.errors);

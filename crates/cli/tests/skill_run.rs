@@ -122,7 +122,7 @@ fn is_here(program: &str) -> bool {
     let is_here =
         ["/usr/bin", "/usr/local/bin"].iter().any(|it| Path::new(it).join(program).exists());
     if !is_here {
-        println!("SKIPPED: there is no {program} here");
+        test_skips::skip(&format!("scripts-of-{program}"), "it is not installed");
     }
     is_here
 }

@@ -131,7 +131,7 @@ pub struct HostProcessState {
 
 impl HostProcessState {
     /// Reads the text of a `status` file.
-    fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         const KIB: u64 = 1024;
         let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         // The last number is the one in the innermost namespace, which is this process's own.
@@ -153,6 +153,14 @@ impl HostProcessState {
     pub fn own() -> Self {
         Self::parse(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
     }
+}
+
+/// User and system time in the text of a `stat` file, in ticks.
+pub fn cpu_ticks(text: &str) -> (u64, u64) {
+    // The name, in parentheses, may hold anything; the numbers follow the last one.
+    let mut fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11);
+    let mut next = || fields.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    (next(), next())
 }
 
 /// The first number of the line with this name.
@@ -186,13 +194,8 @@ impl OuterPid {
     /// gone.
     pub fn coarse_cpu_time(self) -> (u64, u64) {
         const NANOS_PER_TICK: u64 = 10_000_000;
-        let text = self.text("stat");
-        let text = String::from_utf8_lossy(&text);
-        // The name, in parentheses, may hold anything; the numbers follow the last one.
-        let mut fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11);
-        let mut next = || fields.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-        let (user, system): (u64, u64) = (next(), next());
-        (user * NANOS_PER_TICK, system * NANOS_PER_TICK)
+        let (user, system) = cpu_ticks(&String::from_utf8_lossy(&self.text("stat")));
+        (user.saturating_mul(NANOS_PER_TICK), system.saturating_mul(NANOS_PER_TICK))
     }
 
     /// Resident memory in bytes; zero once it is gone.

@@ -20,7 +20,7 @@ pub mod seccomp;
 mod signal_descriptor;
 
 pub use children::{
-    HostProcessState, HostStatus, OuterPid, adopt_orphans, collected_cpu_time,
+    HostProcessState, HostStatus, OuterPid, adopt_orphans, collected_cpu_time, cpu_ticks,
     end_children_of_program, kill_child, list_children, process_cpu_time, reap_child,
     thread_cpu_time,
 };

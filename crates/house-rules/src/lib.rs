@@ -6,9 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attacks;
 pub mod host_surface;
 pub mod layers;
 pub mod pages;
+pub mod skips;
 pub mod sources;
 
 use std::path::{Path, PathBuf};

@@ -4,10 +4,12 @@
 //! them with the files of `fuzz/corpus` and with mutations of these. None may panic, take long or
 //! leave anything.
 
+mod beneath;
 mod elf;
 mod host;
 mod install;
 mod names;
+mod processes;
 mod scratch;
 mod skill;
 mod sockets;
@@ -23,13 +25,16 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "elf", parse: elf::program },
     Target { name: "interpreter", parse: elf::interpreter },
     Target { name: "script", parse: elf::script },
     Target { name: "tar", parse: tar::archive },
     Target { name: "zip", parse: skill::archive },
     Target { name: "skill_md", parse: skill::manifest },
+    Target { name: "policy", parse: skill::policy },
+    Target { name: "beneath", parse: beneath::names },
+    Target { name: "status", parse: processes::status },
     Target { name: "install", parse: install::answers },
     Target { name: "netlink", parse: sockets::netlink },
     Target { name: "cmsg", parse: sockets::control_messages },

@@ -1,6 +1,6 @@
 //! The example skills are valid, pack well, and do natively what their cases say.
 //!
-//! Some examples need large programs. One whose needs are not met is skipped with a loud line;
+//! Some examples need large programs. One whose needs are not met is skipped (see `test-skips`);
 //! `REQUIRE_EXAMPLES=1` makes that a failure. `EXAMPLE=name` runs only one.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
@@ -94,7 +94,8 @@ fn every_example_has_cases_and_they_pass_natively() {
         let missing = missing(&skill);
         if !missing.is_empty() {
             assert!(!is_strict, "{} needs {missing:?}", skill.name());
-            eprintln!("SKIPPED: {} needs {}", skill.name(), missing.join(", "));
+            let reason = format!("it needs {}", missing.join(", "));
+            test_skips::skip(&format!("example-{}", skill.name()), &reason);
             continue;
         }
         let files = read_all(&skill);

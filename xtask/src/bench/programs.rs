@@ -175,7 +175,8 @@ pub fn measure(
     for program in PROGRAMS.iter().filter(fits) {
         let Some((name, arguments)) = program.run.split_first() else { continue };
         if find_in_path(name).is_none() {
-            eprintln!("skipped {}: there is no {name} here", program.name);
+            let reason = format!("there is no {name}");
+            test_skips::skip(&format!("bench {}", program.name.replace(':', "")), &reason);
             continue;
         }
         measurements.take_turns(program.name, launchers, |launcher| {

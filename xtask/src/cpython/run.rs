@@ -72,14 +72,14 @@ impl Place<'_> {
             ("SHELL", "/bin/sh".into()),
             ("LANG", "C.UTF-8".into()),
         ];
-        let mut command;
+        // Whoever is started in the background ignores the keys' signals, which tests send themselves.
+        let mut command = Command::new("env");
+        command.arg("--default-signal");
         if let Some(belljar) = self.belljar {
-            command = Command::new(belljar);
-            command.arg("run").arg(format!("--mount={0}:{0}:rw", folder.display()));
+            command.arg(belljar).arg("run").arg(format!("--mount={0}:{0}:rw", folder.display()));
             command.arg("--cwd").arg(folder);
             command.arg(format!("--env=HOME={}", folder.display())).arg("--");
         } else {
-            command = Command::new("env");
             command.current_dir(folder).env_clear().envs(environment);
             if rustix::process::geteuid().is_root() {
                 std::os::unix::fs::chown(folder, Some(USER), Some(USER))?;

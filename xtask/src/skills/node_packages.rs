@@ -22,7 +22,7 @@ const MANIFEST: &str =
 /// Installs the package inside, uses it, and uses it again from the cache.
 pub fn run(belljar: &Path) -> Result<()> {
     if let Some(reason) = why_not() {
-        println!("skipped: packages of Node: {reason}");
+        test_skips::skip("packages-of-node", &reason);
         return Ok(());
     }
     let folder = tempfile::tempdir()?;

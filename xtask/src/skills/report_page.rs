@@ -18,7 +18,7 @@ const MIN_PICTURE_BYTES: u64 = 20_000;
 /// Makes a report, opens it, and looks at what is there.
 pub fn run(belljar: &Path) -> Result<()> {
     if find_in_path("chromium").is_none() {
-        println!("skipped: the page of a report: there is no chromium here");
+        test_skips::skip("page-of-a-report", "there is no chromium");
         return Ok(());
     }
     let folder = tempfile::tempdir()?;

@@ -123,7 +123,10 @@ impl Registry {
 
     /// What code of packages told this registry: nothing, if it had no network.
     pub fn leaks(&self) -> Vec<String> {
-        self.requests().into_iter().filter(|path| path.starts_with("/leak")).collect()
+        self.requests()
+            .into_iter()
+            .filter(|path| path_at_a_proxy(path).starts_with("/leak"))
+            .collect()
     }
 }
 
@@ -144,8 +147,9 @@ fn serve(stream: &TcpStream, shelf: &Mutex<Shelf>, requests: &Mutex<Vec<String>>
                 key = Some(value.to_owned());
             }
         }
-        let path = first.split(' ').nth(1)?.to_owned();
-        requests.lock().unwrap().push(path.clone());
+        let asked = first.split(' ').nth(1)?;
+        requests.lock().unwrap().push(asked.to_owned());
+        let path = path_at_a_proxy(asked).to_owned();
         let (status, body) = answer(&shelf.lock().unwrap(), &path, key.as_deref());
         let kind = if path.starts_with("/simple/") { "text/html" } else { "application/json" };
         let head = format!(
@@ -156,6 +160,13 @@ fn serve(stream: &TcpStream, shelf: &Mutex<Shelf>, requests: &Mutex<Vec<String>>
         let mut to = stream;
         to.write_all(head.as_bytes()).and_then(|()| to.write_all(&body)).ok()?;
     }
+}
+
+/// The path in a request. One to a proxy has the whole address, and the registry plays one that finds
+/// every host in itself.
+fn path_at_a_proxy(asked: &str) -> &str {
+    let after = asked.strip_prefix("http://").and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+    after.unwrap_or(asked)
 }
 
 fn answer(shelf: &Shelf, path: &str, key: Option<&str>) -> (&'static str, Vec<u8>) {

@@ -21,7 +21,7 @@ impl Tmux {
     pub fn start(command: &str) -> Option<Self> {
         static N_STARTED: AtomicU32 = AtomicU32::new(0);
         if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("skipped: there is no tmux here");
+            test_skips::skip("terminal", "there is no tmux");
             return None;
         }
         let n = N_STARTED.fetch_add(1, Ordering::Relaxed);

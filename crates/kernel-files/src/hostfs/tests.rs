@@ -127,7 +127,10 @@ fn data_that_is_on_a_disk_only_is_fetched_without_waiting() {
     let inode = host.root().directory().unwrap().lookup(b"file").unwrap();
     let content = inode.content().unwrap();
     if !content.is_cold(0, 4096) {
-        eprintln!("skipped: the host's file system keeps everything in memory");
+        test_skips::skip(
+            "cold-data",
+            "the file system of temporary files keeps everything in memory",
+        );
         return;
     }
     let started = std::time::Instant::now();

@@ -35,3 +35,20 @@ fn look_at(path: &Path) {
         let _ = find_scripts(&skill);
     }
 }
+
+/// Reads a `belljar.yaml`, and what is written of it.
+///
+/// # Panics
+///
+/// If a policy becomes another one by being written and read.
+pub fn policy(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let first = skills::policy::read("belljar.yaml", &text);
+    if !first.is_valid() {
+        return;
+    }
+    let written = first.policy.to_yaml();
+    let again = skills::policy::read("belljar.yaml", &written);
+    assert!(again.is_valid(), "{written}: {:?}", again.findings);
+    assert_eq!(again.policy, first.policy, "{written}");
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::source::Source;
+use super::source::{Source, host_of};
 
 /// Options of pip that say where packages come from and how they are fetched.
 const PASSED_ON: [&str; 14] = [
@@ -57,7 +57,8 @@ pub fn pip_source(config: &str, default_index: &str) -> Source {
         None => {
             let mut words = default_index.split_whitespace();
             words.next().into_iter().for_each(|index| source.add_address(index));
-            source.hosts.extend(words.next().map(|host| format!("{host}:443")));
+            let files = words.next().and_then(|host| host_of(&format!("https://{host}")));
+            source.hosts.extend(files);
         }
     }
     source
