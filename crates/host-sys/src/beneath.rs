@@ -27,7 +27,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use files::Held;
@@ -98,6 +98,16 @@ impl Folder {
         }
     }
 
+    /// Holds the folder at a relative path beneath this one, and makes what is missing on the way.
+    pub fn ensure_path(&self, path: &Path, mode: u32) -> io::Result<Self> {
+        let mut at = self.again()?;
+        for part in path.components() {
+            let Component::Normal(name) = part else { return Err(Errno::INVAL.into()) };
+            at = at.ensure_folder(name, mode)?;
+        }
+        Ok(at)
+    }
+
     /// Makes a private folder under a new name that begins with `prefix`.
     pub fn make_unique_folder(&self, prefix: &str) -> io::Result<(OsString, Self)> {
         self.with_new_name(prefix, |name| self.make_folder(name, 0o700))
@@ -123,6 +133,19 @@ impl Folder {
         use std::os::unix::ffi::OsStringExt;
         let target = rustix::fs::readlinkat(&self.descriptor, checked(name.as_ref())?, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Where following a relative path, with the links on it, would lead. Nothing is opened, and
+    /// nothing outside is looked at.
+    pub fn leads(&self, path: &Path) -> io::Result<Leads> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        match rustix::fs::openat2(&self.descriptor, path, flags, Mode::empty(), resolve) {
+            Ok(_) => Ok(Leads::Inside),
+            Err(Errno::XDEV) => Ok(Leads::Outside),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Leads::Nowhere),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Makes a link where nothing was.
@@ -180,6 +203,17 @@ impl Folder {
     pub fn again(&self) -> io::Result<Self> {
         Ok(Self { descriptor: self.descriptor.try_clone()? })
     }
+}
+
+/// Where a path leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leads {
+    /// To something beneath the folder.
+    Inside,
+    /// Out of the folder, at one of its links at least.
+    Outside,
+    /// To nothing.
+    Nowhere,
 }
 
 impl AsFd for Folder {

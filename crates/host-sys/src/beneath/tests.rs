@@ -362,3 +362,26 @@ fn identity(path: &Path) -> (u64, u64) {
     let metadata = fs::metadata(path).unwrap();
     (metadata.dev(), metadata.ino())
 }
+
+#[test]
+fn where_a_link_leads_is_known_without_going_there() {
+    let case = case();
+    fs::create_dir_all(case.tree.join("a/b")).unwrap();
+    let link = |to: &Path, name: &str| symlink(to, case.tree.join(name)).unwrap();
+    link(Path::new("a/b/.."), "in");
+    link(Path::new("../outside/key"), "out");
+    link(&case.outside, "absolute");
+    link(Path::new("none"), "dangling");
+    link(Path::new("self"), "self");
+    let leads = |path: &str| case.folder.leads(Path::new(path)).unwrap();
+    assert_eq!(leads("in/b"), Leads::Inside);
+    assert_eq!(leads("out"), Leads::Outside);
+    assert_eq!(leads("absolute/key"), Leads::Outside);
+    assert_eq!(leads("dangling"), Leads::Nowhere);
+    assert_eq!(leads("self"), Leads::Nowhere);
+    let made = case.folder.ensure_path(Path::new("a/b/c/d"), 0o755).unwrap();
+    made.create("f", 0o600).unwrap();
+    assert!(case.tree.join("a/b/c/d/f").exists());
+    assert!(case.folder.ensure_path(Path::new("out/x"), 0o755).is_err());
+    assert!(case.folder.ensure_path(Path::new("a/../../x"), 0o755).is_err());
+}
