@@ -1,6 +1,6 @@
 //! The rules of this workspace. A failure says what to do.
 
-use house_rules::{layers, pages, project, sources};
+use house_rules::{guest_trees, layers, pages, project, sources};
 
 fn none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
@@ -24,6 +24,13 @@ fn files_are_short() {
 #[test]
 fn files_open_with_what_they_are() {
     none(&sources::without_introduction(&sources::all(&project()).unwrap()));
+}
+
+#[test]
+fn trees_of_guests_are_not_reached_by_path() {
+    let sources = sources::all(&project()).unwrap();
+    none(&guest_trees::by_path(&sources));
+    none(&guest_trees::clean_by_now(&sources));
 }
 
 #[test]
