@@ -13,9 +13,11 @@
 mod copy;
 mod files;
 mod list;
+mod named;
 mod open;
 mod remove;
 mod results;
+mod sparse;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -32,11 +34,13 @@ use rustix::io::Errno;
 
 pub use files::Held;
 pub use list::Entry;
+pub use named::read_named;
 pub use results::ResultFile;
 pub use status::{Kind, Status};
 pub use walk::{Found, Limits, Next};
 
 use open::{checked, open_name};
+use results::is_stream;
 
 /// A folder that is held open: what becomes of its name does not matter any more.
 #[derive(Debug)]
@@ -52,7 +56,21 @@ impl Folder {
         Ok(Self { descriptor })
     }
 
-    /// The same, and makes it and what is missing above it first.
+    /// Holds the folder at an absolute path that had no link on it when it was written down. A link
+    /// there now was put there by somebody else, and is not followed.
+    pub fn at_exactly(path: &Path) -> io::Result<Self> {
+        let below = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
+        Self::at(Path::new("/"))?.descend(below).map_err(|error| {
+            match Errno::from_io_error(&error) {
+                Some(Errno::LOOP | Errno::NOTDIR) => {
+                    io::Error::other("on its path is a link, or something else by now")
+                }
+                _ => error,
+            }
+        })
+    }
+
+    /// Like [`Folder::at`], and makes it and what is missing above it first.
     pub fn make_at(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         Self::at(path)
@@ -223,7 +241,7 @@ impl AsFd for Folder {
 }
 
 /// How a folder is held: for reaching what is in it, not for reading.
-const HOLD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+const HOLD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The link in `/proc` leads to what the descriptor holds, and not through any name.
 fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {
