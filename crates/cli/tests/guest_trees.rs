@@ -21,13 +21,17 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 fn finish(command: &mut Command) -> Finished {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    // What is written fits into pipes: it is little.
+    // A deep tree makes long lists, longer than a pipe takes.
+    let all_of = |mut stream: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut words = String::new();
+            stream.read_to_string(&mut words).map(|_| words)
+        })
+    };
+    let out = all_of(Box::new(child.stdout.take().unwrap()));
+    let err = all_of(Box::new(child.stderr.take().unwrap()));
     let status = wait_for_end(&mut child);
-    let mut words = [String::new(), String::new()];
-    out.read_to_string(&mut words[0]).unwrap();
-    err.read_to_string(&mut words[1]).unwrap();
-    let [out, err] = words;
+    let [out, err] = [out, err].map(|words| words.join().unwrap().unwrap());
     Finished { code: status.code(), out, err }
 }
 
@@ -283,4 +287,111 @@ fn results_are_copied_and_what_is_special_is_told() {
         assert!(done.err.contains(&format!("/root/{name}")), "{done:?}");
         assert!(!place.path("work/out/root").join(name).exists());
     }
+}
+
+/// What a virtual environment builds on is shown to the skill. The environment may lie where a
+/// guest worked, which then would choose any folder of the user.
+#[test]
+fn a_virtual_environment_does_not_choose_what_is_shown() {
+    let place = Place::new();
+    let key = place.path("home/.ssh/id");
+    place.file("home/.ssh/id", "secret\n");
+    place.file("home/lib/python3.11/os.py", "");
+    place.script("probe/scripts/go.sh", &format!("#!/bin/sh\ncat {}\n", key.display()));
+    fs::create_dir_all(place.path("work/venv/bin")).unwrap();
+    symlink("/bin/sh", place.path("work/venv/bin/python3")).unwrap();
+    fs::create_dir_all(place.path("work/python/lib/python3.11")).unwrap();
+    // The home itself, what is in it, and the same by a link and by a way back.
+    symlink(place.path("home/.ssh"), place.path("work/link")).unwrap();
+    for home in ["home/bin", "home/.ssh/bin", "work/link/bin", "work/../home/.ssh/bin"] {
+        let text = format!("home = {}\n", place.path(home).display());
+        place.file("work/venv/pyvenv.cfg", &text);
+        let done = place.output(&["run", "--venv", "venv", "../probe"]);
+        done.is_failure(125, "which is no installation of Python to be shown", "python3 -m venv");
+        assert!(!done.out.contains("secret"), "{home}: {done:?}");
+    }
+    // An installation of Python is shown.
+    place.file("work/python/lib/python3.11/os.py", "");
+    let text = format!("home = {}\n", place.path("work/python/bin").display());
+    place.file("work/venv/pyvenv.cfg", &text);
+    let lists = format!("#!/bin/sh\nls {}\n", place.path("work/python").display());
+    place.script("probe/scripts/go.sh", &lists);
+    let done = place.output(&["run", "--venv", "venv", "../probe"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "lib\n"), "{done:?}");
+}
+
+#[test]
+fn a_link_in_the_place_of_node_modules_is_not_shown() {
+    let place = Place::with_script("#!/bin/sh\ncat /node_modules/key\n");
+    place.file("home/key", "secret\n");
+    fs::create_dir(place.path("work/project")).unwrap();
+    symlink(place.path("home"), place.path("work/project/node_modules")).unwrap();
+    let done = place.output(&["run", "--node-modules", "project", "../probe"]);
+    done.is_failure(125, "has a node_modules that is a link", "name the folder");
+    assert!(!done.out.contains("secret"), "{done:?}");
+    // What the user names is shown.
+    let done = place.output(&["run", "--node-modules", "project/node_modules", "../probe"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "secret\n"), "{done:?}");
+}
+
+#[test]
+fn a_fifo_that_should_be_a_policy_or_an_environment_makes_nobody_wait() {
+    let place = Place::with_script("#!/bin/sh\necho said\n");
+    make_fifo(&place.path("work/policy.yaml"));
+    let done = finish(&mut place.skill(&["run", "--policy", "policy.yaml", "../probe"]));
+    done.is_failure(125, "it is a FIFO, not a file", "docs/policy.md");
+    fs::create_dir(place.path("work/venv")).unwrap();
+    make_fifo(&place.path("work/venv/pyvenv.cfg"));
+    let done = finish(&mut place.skill(&["run", "--venv", "venv", "../probe"]));
+    done.is_failure(125, "it is a FIFO, not a file", "python3 -m venv");
+}
+
+/// Another guest, which may write to the folder above, puts a link in the place of the one that
+/// changes are kept for.
+#[test]
+fn changes_are_not_written_through_a_link_that_took_the_place_of_their_folder() {
+    let place = Place::with_script("#!/bin/sh\necho theirs > .profile\n");
+    place.file("work/inner/kept.txt", "");
+    let mut run = place.skill(&["run", "../../probe"]);
+    assert_eq!(finish(run.current_dir(place.path("work/inner"))).code, Some(0));
+    let kept = place.kept()[0].clone();
+    fs::rename(place.path("work/inner"), place.path("work/moved")).unwrap();
+    symlink(place.path("home"), place.path("work/inner")).unwrap();
+    for options in [&["apply"][..], &["apply", "--overwrite"]] {
+        let done = place.output(&[options, &[kept.to_str().unwrap()]].concat());
+        done.is_failure(1, "on its path is a link", "it is in");
+        assert!(names(&place.path("home")).is_empty());
+    }
+    fs::remove_file(place.path("work/inner")).unwrap();
+    fs::rename(place.path("work/moved"), place.path("work/inner")).unwrap();
+    assert_eq!(place.output(&["apply", kept.to_str().unwrap()]).code, Some(0));
+    assert_eq!(place.work_file("inner/.profile"), "theirs\n");
+}
+
+/// It takes nothing on the disk of a guest, and must take nothing on the user's.
+#[test]
+fn a_file_of_holes_is_written_back_with_its_holes() {
+    use std::os::unix::fs::MetadataExt;
+    let place = Place::with_script("#!/bin/sh\ntruncate -s 4T huge\n");
+    let done = finish(&mut place.skill(&["run", "--apply", "../probe"]));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let there = fs::metadata(place.path("work/huge")).unwrap();
+    assert_eq!((there.len(), there.blocks()), (4 << 40, 0));
+    // Nor does a later run read it through.
+    place.script("probe/scripts/go.sh", "#!/bin/sh\ntruncate -s 4T huge\n");
+    assert_eq!(finish(&mut place.skill(&["run", "--apply", "../probe"])).code, Some(0));
+}
+
+/// The paths of folders in folders grow with the square of their number: these had 640 MB, of which
+/// the host held several copies, whatever the guest's limits were.
+#[test]
+fn a_list_of_changes_has_an_end() {
+    let place = Place::new();
+    let deep = "my $n = 'd' x 200; for (1..2500) { mkdir $n or die; chdir $n or die } print 'made'";
+    let limits = ["--memory", "100M", "--disk", "100M"];
+    let run = [&["diff"][..], &limits, &["--", "perl", "-e", deep]].concat();
+    let done = belljar(&place, &run);
+    assert!(done.err.contains("made"), "{}", done.err);
+    assert!(done.err.contains("the changes cannot be listed: E2BIG"), "{}", done.err);
+    assert!(done.out.len() < 1000, "{} bytes", done.out.len());
 }
