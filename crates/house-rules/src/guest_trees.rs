@@ -273,10 +273,10 @@ pub fn by_path(sources: &[Source]) -> Vec<String> {
 fn is_under_the_rule(path: &str) -> bool {
     let is_test = path.ends_with("/tests.rs") || path.ends_with("/testing.rs");
     let is_listed = |listed: &&str| match listed.ends_with('/') {
-        true => path.starts_with(listed),
+        true => path.starts_with(*listed),
         false => path == *listed,
     };
-    !is_test && GUEST_TREES.iter().any(|listed| is_listed(&listed))
+    !is_test && GUEST_TREES.iter().any(is_listed)
 }
 
 /// What in a line takes a path to the disk, or hides that another line does.
