@@ -189,3 +189,15 @@ fn an_environment_is_asked_inside() {
     assert_eq!(failing.code, Some(1), "{failing:?}");
     assert!(!mark.exists(), "code of a package ran on the host");
 }
+
+/// It takes nothing on the disk. To read it would take hours, in which no limit of a sandbox holds.
+#[test]
+fn a_file_of_holes_is_not_read_through() {
+    let place = Place::new();
+    place.file("probe/scripts/go.cjs", NODE_SCRIPT);
+    let attack = "truncate -s 8T /environment/node/node_modules/huge".to_owned();
+    let registry = Registry::start().npm(&Npm::new("small-thing", attack));
+    let done = run(&place, &registry, &["run", "--install", "../probe"]);
+    done.is_failure(125, "bytes in all files", "do not trust");
+    assert!(environments(&place).is_empty(), "{:?}", environments(&place));
+}

@@ -13,9 +13,11 @@
 mod copy;
 mod files;
 mod list;
+mod named;
 mod open;
 mod remove;
 mod results;
+mod sparse;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -27,16 +29,18 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use files::Held;
 pub use list::Entry;
+pub use named::read_named;
 pub use results::ResultFile;
 pub use status::{Kind, Status};
 pub use walk::{Found, Limits, Next};
 
 use open::{checked, open_name};
+use results::is_stream;
 
 /// A folder that is held open: what becomes of its name does not matter any more.
 #[derive(Debug)]
@@ -52,7 +56,21 @@ impl Folder {
         Ok(Self { descriptor })
     }
 
-    /// The same, and makes it and what is missing above it first.
+    /// Holds the folder at an absolute path that had no link on it when it was written down. A link
+    /// there now was put there by somebody else, and is not followed.
+    pub fn at_exactly(path: &Path) -> io::Result<Self> {
+        let below = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
+        Self::at(Path::new("/"))?.descend(below).map_err(|error| {
+            match Errno::from_io_error(&error) {
+                Some(Errno::LOOP | Errno::NOTDIR) => {
+                    io::Error::other("on its path is a link, or something else by now")
+                }
+                _ => error,
+            }
+        })
+    }
+
+    /// Like [`Folder::at`], and makes it and what is missing above it first.
     pub fn make_at(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         Self::at(path)
@@ -98,6 +116,16 @@ impl Folder {
         }
     }
 
+    /// Holds the folder at a relative path beneath this one, and makes what is missing on the way.
+    pub fn ensure_path(&self, path: &Path, mode: u32) -> io::Result<Self> {
+        let mut at = self.again()?;
+        for part in path.components() {
+            let Component::Normal(name) = part else { return Err(Errno::INVAL.into()) };
+            at = at.ensure_folder(name, mode)?;
+        }
+        Ok(at)
+    }
+
     /// Makes a private folder under a new name that begins with `prefix`.
     pub fn make_unique_folder(&self, prefix: &str) -> io::Result<(OsString, Self)> {
         self.with_new_name(prefix, |name| self.make_folder(name, 0o700))
@@ -123,6 +151,19 @@ impl Folder {
         use std::os::unix::ffi::OsStringExt;
         let target = rustix::fs::readlinkat(&self.descriptor, checked(name.as_ref())?, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Where following a relative path, with the links on it, would lead. Nothing is opened, and
+    /// nothing outside is looked at.
+    pub fn leads(&self, path: &Path) -> io::Result<Leads> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        match rustix::fs::openat2(&self.descriptor, path, flags, Mode::empty(), resolve) {
+            Ok(_) => Ok(Leads::Inside),
+            Err(Errno::XDEV) => Ok(Leads::Outside),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Leads::Nowhere),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Makes a link where nothing was.
@@ -182,6 +223,17 @@ impl Folder {
     }
 }
 
+/// Where a path leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leads {
+    /// To something beneath the folder.
+    Inside,
+    /// Out of the folder, at one of its links at least.
+    Outside,
+    /// To nothing.
+    Nowhere,
+}
+
 impl AsFd for Folder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
@@ -189,7 +241,7 @@ impl AsFd for Folder {
 }
 
 /// How a folder is held: for reaching what is in it, not for reading.
-const HOLD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+const HOLD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The link in `/proc` leads to what the descriptor holds, and not through any name.
 fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attacks;
+pub mod guest_trees;
 pub mod host_surface;
 pub mod layers;
 pub mod pages;

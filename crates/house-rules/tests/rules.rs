@@ -1,6 +1,6 @@
 //! The rules of this workspace. A failure says what to do.
 
-use house_rules::{attacks, layers, pages, project, skips, sources};
+use house_rules::{attacks, guest_trees, layers, pages, project, skips, sources};
 
 fn none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
@@ -24,6 +24,12 @@ fn files_are_short() {
 #[test]
 fn files_open_with_what_they_are() {
     none(&sources::without_introduction(&sources::all(&project()).unwrap()));
+}
+
+#[test]
+fn trees_of_guests_are_not_reached_by_path() {
+    let sources = sources::all(&project()).unwrap();
+    none(&guest_trees::by_path(&sources));
 }
 
 #[test]

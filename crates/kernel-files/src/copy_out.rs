@@ -29,6 +29,29 @@ pub struct NotCopied {
     pub cause: Errno,
 }
 
+/// What did not arrive, as far as it is told.
+#[derive(Default)]
+struct Failures {
+    told: Vec<NotCopied>,
+    /// How many bytes the paths have.
+    length: usize,
+}
+
+impl Failures {
+    /// How many bytes of paths are told. A guest can make a million files that cannot be copied.
+    const MAX_BYTES: usize = 1 << 20;
+
+    fn push(&mut self, failed: NotCopied) {
+        let length = self.length.saturating_add(failed.path.as_os_str().len());
+        if length <= Self::MAX_BYTES {
+            self.told.push(failed);
+        } else if self.length <= Self::MAX_BYTES {
+            self.told.push(NotCopied { path: "and more".into(), cause: Errno::E2BIG });
+        }
+        self.length = length;
+    }
+}
+
 /// A host folder that waits for what the guest makes.
 pub struct CopyOut {
     path: Option<PathBuf>,
@@ -51,15 +74,15 @@ impl CopyOut {
 
     /// Copies, and tells what could not be copied.
     pub fn run(&self, tree: &SandboxTree) -> Vec<NotCopied> {
-        let mut failed = Vec::new();
+        let mut failed = Failures::default();
         match &self.path {
             Some(path) => self.copy_path(tree, path, &mut failed),
             None => self.copy_changes(tree, &mut failed),
         }
-        failed
+        failed.told
     }
 
-    fn copy_path(&self, tree: &SandboxTree, path: &Path, failed: &mut Vec<NotCopied>) {
+    fn copy_path(&self, tree: &SandboxTree, path: &Path, failed: &mut Failures) {
         let credentials = Rc::new(Credentials::of_user(0, 0));
         let access = Access { fs: &tree.context, credentials: &credentials, caller: &() };
         let bytes = path.as_os_str().as_bytes();
@@ -73,7 +96,7 @@ impl CopyOut {
         }
     }
 
-    fn copy_changes(&self, tree: &SandboxTree, failed: &mut Vec<NotCopied>) {
+    fn copy_changes(&self, tree: &SandboxTree, failed: &mut Failures) {
         let visited = tree.differences(&mut |path, difference| {
             let Some(now) = difference.now else { return Ok(()) };
             let copied = make_parents(&self.target.root(), path)
@@ -172,7 +195,7 @@ fn copy_tree(
     parent: &Rc<dyn Inode>,
     name: &[u8],
     path: &Path,
-    failed: &mut Vec<NotCopied>,
+    failed: &mut Failures,
 ) -> SysResult<()> {
     let mut pending = Vec::new();
     if let Some(directory) = copy_one(from, parent, name)? {

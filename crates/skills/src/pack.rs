@@ -9,7 +9,8 @@ use std::io::{Cursor, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
+use host_sys::beneath::{Folder, Kind};
+use ignore::{DirEntry, WalkBuilder};
 use serde::Serialize;
 use thiserror::Error;
 use zip::write::SimpleFileOptions;
@@ -104,13 +105,14 @@ pub fn pack(folder: &Path, leave_out: Option<&Path>) -> Result<Packed, PackError
     let leave_out = leave_out.and_then(|path| path.canonicalize().ok());
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let mut files = Vec::new();
+    let held = Folder::at(&root).map_err(|cause| PackError::Read { path: root.clone(), cause })?;
     for (path, host) in list(&root)? {
         if leave_out.as_deref() == Some(host.as_path()) {
             continue;
         }
-        let path = format!("{name}/{path}");
-        add(&mut writer, &path, &host)?;
-        files.push(path);
+        let packed_path = format!("{name}/{path}");
+        add(&mut writer, &packed_path, &held, Path::new(&path))?;
+        files.push(packed_path);
     }
     if !files.iter().any(|path| path.eq_ignore_ascii_case(&format!("{name}/skill.md"))) {
         return Err(PackError::ManifestIgnored);
@@ -160,7 +162,7 @@ fn list(root: &Path) -> Result<Vec<(String, PathBuf)>, PackError> {
         .git_ignore(true)
         .require_git(false)
         .add_custom_ignore_filename(IGNORE_FILE)
-        .filter_entry(move |entry| !is_left_out(entry.path(), &top))
+        .filter_entry(move |entry| !is_left_out(entry, &top))
         .build();
     let mut files = Vec::new();
     for entry in walk {
@@ -175,24 +177,32 @@ fn list(root: &Path) -> Result<Vec<(String, PathBuf)>, PackError> {
     Ok(files)
 }
 
-fn is_left_out(path: &Path, root: &Path) -> bool {
+fn is_left_out(entry: &DirEntry, root: &Path) -> bool {
+    let path = entry.path();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if path.is_dir() {
+    if entry.file_type().is_some_and(|kind| kind.is_dir()) {
         let is_evals = name == EVALS && path.parent() == Some(root);
         return path != root && (is_evals || LEFT_OUT_FOLDERS.contains(&name));
     }
     LEFT_OUT_FILES.contains(&name) || name.ends_with(".pyc")
 }
 
-fn add(writer: &mut ZipWriter<Cursor<Vec<u8>>>, path: &str, host: &Path) -> Result<(), PackError> {
-    let failed = |cause| PackError::Read { path: host.into(), cause };
-    let meta = fs::symlink_metadata(host).map_err(failed)?;
+/// Adds the file or link at a path beneath `root`, under another path.
+fn add(
+    writer: &mut ZipWriter<Cursor<Vec<u8>>>,
+    path: &str,
+    root: &Folder,
+    from: &Path,
+) -> Result<(), PackError> {
+    let failed = |cause| PackError::Read { path: from.into(), cause };
+    let (folder, name) = root.parent_of(from).map_err(failed)?;
+    let held = folder.hold(name).map_err(failed)?;
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .compression_level(Some(LEVEL))
         .last_modified_time(DateTime::default());
-    if meta.is_symlink() {
-        let target = fs::read_link(host).map_err(failed)?.to_string_lossy().into_owned();
+    if held.status.kind == Kind::Link {
+        let target = folder.read_link(name).map_err(failed)?.to_string_lossy().into_owned();
         let below = path.split_once('/').map_or(path, |(_, below)| below);
         if link_leaves(below, &target) {
             return Err(PackError::LinkLeaves { path: below.to_owned(), target });
@@ -200,8 +210,9 @@ fn add(writer: &mut ZipWriter<Cursor<Vec<u8>>>, path: &str, host: &Path) -> Resu
         writer.add_symlink(path, target, options)?;
         return Ok(());
     }
-    let mode = if meta.permissions().mode() & 0o111 != 0 { 0o755 } else { 0o644 };
-    let bytes = fs::read(host).map_err(failed)?;
+    let mode = if held.status.mode & 0o111 != 0 { 0o755 } else { 0o644 };
+    // It was checked before, and may have grown meanwhile.
+    let bytes = folder.read(name, Limits::default().file_bytes).map_err(failed)?;
     writer.start_file(path, options.unix_permissions(mode))?;
     writer.write_all(&bytes).map_err(failed)?;
     Ok(())

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use host_sys::beneath::{Folder, Held};
 use serde::Serialize;
 
 use crate::finding::{Finding, Severity};
@@ -131,8 +132,14 @@ impl Skill {
     /// Reads at most `limit` bytes from the beginning of a file.
     pub fn read_start(&self, entry: &FileEntry, limit: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        std::fs::File::open(self.host_path(&entry.path))?.take(limit).read_to_end(&mut bytes)?;
+        self.hold(&entry.path)?.open()?.take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Holds what has a path in the skill. No link is followed: whoever made the skill made them.
+    pub fn hold(&self, path: &str) -> std::io::Result<Held> {
+        let (folder, name) = Folder::at(&self.root)?.parent_of(Path::new(path))?;
+        folder.hold(name)
     }
 
     /// Reads the beginning of a file as text, or nothing if it cannot be read or is binary.

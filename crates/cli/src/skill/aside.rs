@@ -203,7 +203,7 @@ impl Aside {
     /// What was changed.
     pub fn changes(&self) -> Result<Vec<Change>, Failure> {
         let listed = || {
-            let lower = self.origin.folder.as_deref().map(Folder::at).transpose()?;
+            let lower = self.origin.folder.as_deref().map(Folder::at_exactly).transpose()?;
             changes::list_beneath(&self.folder.folder(FILES)?, lower.as_ref())
         };
         listed().map_err(|error: io::Error| {
@@ -230,7 +230,7 @@ impl Aside {
     fn refuse_newer(&mut self, folder: &Path, changes: &[Change]) -> Result<(), Failure> {
         let Ok(Some(began)) = self.folder.status_of(ORIGIN) else { return Ok(()) };
         // Who cannot be looked at cannot be written to either, which is then told.
-        let Ok(there) = Folder::at(folder) else { return Ok(()) };
+        let Ok(there) = Folder::at_exactly(folder) else { return Ok(()) };
         let status = |path: &Path| {
             let (parent, name) = there.parent_of(path).ok()?;
             parent.status_of(name).ok()?
@@ -266,11 +266,16 @@ impl Aside {
         if newer == Newer::Keep {
             self.refuse_newer(&folder, changes)?;
         }
-        let failed = write_back(&self.files(), &folder, changes).map_err(|error| {
+        let held = self.folder.folder(FILES).and_then(|from| {
+            // Written down when the run began: a link there now leads elsewhere.
+            Ok((from, Folder::at_exactly(&folder)?))
+        });
+        let (from, to) = held.map_err(|error| {
             self.keep();
             Failure::new(format!("cannot write to {}: {error}", folder.display()))
                 .hint(format!("the changes are kept in {}", self.path.display()))
         })?;
+        let failed = write_back(from, to, changes);
         if failed.is_empty() {
             return self.discard();
         }

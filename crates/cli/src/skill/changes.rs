@@ -17,11 +17,20 @@ pub use sandbox_spec::{Change, Happened, Now};
 /// leaves it behind.
 const WORK: &str = ".belljar-work";
 
+/// How large a file may be to be compared with the one below. A larger one that was copied up is
+/// shown as changed: a file of holes may say that it has more bytes than could be read in a day.
+const MAX_COMPARED_BYTES: u64 = 4 << 30;
+
+/// How many bytes the paths of all changes together may have. Those of folders in folders grow with
+/// the square of their number.
+const MAX_PATH_BYTES: usize = 128 << 20;
+
 /// Lists what the layer `upper` changes in the folder `lower`, folders before what is in them.
 /// Without a `lower` everything is new.
 pub fn list_beneath(upper: &Folder, lower: Option<&Folder>) -> io::Result<Vec<Change>> {
     let limits = Limits::default();
-    let mut listing = Listing { limits, n_seen: 0, changes: Vec::new() };
+    let left = MAX_PATH_BYTES;
+    let mut listing = Listing { limits, n_seen: 0, left, changes: Vec::new() };
     let mut pending = vec![(PathBuf::new(), Beneath::Shown)];
     while let Some((path, beneath)) = pending.pop() {
         if path.components().count() > limits.depth {
@@ -79,6 +88,7 @@ impl Pair {
         let (Some(was), Some(lower)) = (was, &self.lower) else { return Ok(false) };
         match (is.kind, was.kind) {
             (Kind::Link, Kind::Link) => Ok(self.upper.read_link(name)? == lower.read_link(name)?),
+            (Kind::File, Kind::File) if is.size > MAX_COMPARED_BYTES => Ok(false),
             (Kind::File, Kind::File) if is.size == was.size && is.mode == was.mode => {
                 // One that cannot be read any more is shown rather than passed over.
                 Ok(have_same_bytes(&self.upper, lower, name).unwrap_or(false))
@@ -92,6 +102,8 @@ struct Listing {
     limits: Limits,
     /// How many names were looked at.
     n_seen: usize,
+    /// How many bytes paths may still have.
+    left: usize,
     changes: Vec<Change>,
 }
 
@@ -109,7 +121,7 @@ impl Listing {
         // The guest may have taken our right to read it; it is ours to give.
         folder.upper.unlock()?;
         for name in self.names(&folder.upper)? {
-            let path = folder.path.join(&name);
+            let path = self.joined(folder, &name)?;
             if path == Path::new(WORK) {
                 continue;
             }
@@ -135,11 +147,22 @@ impl Listing {
         if let (Beneath::Hidden, Some(lower)) = (beneath, &folder.lower) {
             for name in self.names(lower)? {
                 if folder.upper.status_of(&name)?.is_none() {
-                    self.add(folder.path.join(name), Happened::Removed, Now::Nothing);
+                    let path = self.joined(folder, &name)?;
+                    self.add(path, Happened::Removed, Now::Nothing);
                 }
             }
         }
         Ok(())
+    }
+
+    fn joined(&mut self, folder: &Pair, name: &OsStr) -> io::Result<PathBuf> {
+        let path = folder.path.join(name);
+        let left = self.left.checked_sub(path.as_os_str().len());
+        self.left = left.ok_or_else(|| {
+            let words = format!("its paths have more than {MAX_PATH_BYTES} bytes together");
+            io::Error::new(io::ErrorKind::QuotaExceeded, words)
+        })?;
+        Ok(path)
     }
 
     fn names(&mut self, folder: &Folder) -> io::Result<Vec<OsString>> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
+use host_sys::beneath::{Entry, Folder, Kind, Status};
 use sandbox::Backend;
 use skills::deps::{Needs, find_needs};
 use skills::install::{MadeEnvironment, Requirements, key_name};
@@ -16,6 +17,11 @@ use super::registry::interpreter_version;
 use crate::failure::Failure;
 use crate::options::absolute;
 use crate::signals::Signals;
+
+/// How long the text may be that says what a virtual environment builds on.
+const MAX_CONFIGURATION_BYTES: u64 = 64 << 10;
+/// How many names the folder of an installation's libraries may have.
+const MAX_LIBRARIES: usize = 100_000;
 
 /// Options that say where packages come from.
 #[derive(Args, Debug, Default)]
@@ -213,31 +219,66 @@ fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
             .hint("make one with `python3 -m venv DIR`, or use --install")
             .code(Failure::CANNOT_START)
     };
-    let text = std::fs::read_to_string(venv.join("pyvenv.cfg"))
-        .map_err(|_| refused("is no virtual environment: it has no pyvenv.cfg"))?;
+    // A guest may have worked on the folder that it is in.
+    let held = Folder::at(venv).map_err(|_| refused("is no folder"))?;
+    let text = held.read("pyvenv.cfg", MAX_CONFIGURATION_BYTES).map_err(|error| {
+        refused(&format!("is no virtual environment: its pyvenv.cfg cannot be read: {error}"))
+    })?;
     if !venv.join("bin/python3").exists() {
         return Err(refused("has no interpreter any more: bin/python3 leads nowhere"));
     }
+    let text = String::from_utf8_lossy(&text);
     let home = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         (name.trim() == "home").then(|| PathBuf::from(value.trim()))
     });
-    let top = home.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-    let is_shown =
-        |top: &Path| top == "/" || ["/usr", "/opt"].iter().any(|shown| top.starts_with(shown));
-    Ok(top.filter(|top| !is_shown(top) && top.is_dir()))
+    let Some(top) = home.as_deref().and_then(Path::parent) else { return Ok(None) };
+    let is_shown = top == "/" || ["/usr", "/opt"].iter().any(|shown| top.starts_with(shown));
+    if is_shown {
+        return Ok(None);
+    }
+    // Whoever can write to the environment could name any folder of the user to be shown.
+    match is_python(top) {
+        true => Ok(Some(top.to_path_buf())),
+        false => Err(refused(&format!(
+            "builds on {}, which is no installation of Python to be shown",
+            printable(&top.to_string_lossy())
+        ))),
+    }
 }
 
-/// The folder itself, also when the one above it was named.
+/// Whether an installation of Python is all that there is in a folder, as far as that can be seen:
+/// it has the modules without which no Python starts, and the user's home is not in it.
+fn is_python(top: &Path) -> bool {
+    let is_plain = top.is_absolute() && !top.components().any(|it| it == Component::ParentDir);
+    let Ok(real) = top.canonicalize() else { return false };
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let holds_home = |home: PathBuf| home.canonicalize().unwrap_or(home).starts_with(&real);
+    let has_modules = || -> std::io::Result<bool> {
+        let lib = Folder::at(&real)?.folder("lib")?;
+        let names = lib.list(MAX_LIBRARIES)?;
+        let versions = names.iter().filter(|it| it.name.to_string_lossy().starts_with("python3"));
+        let is_file = |it: Status| it.kind == Kind::File;
+        let has_os = |it: &Entry| lib.folder(&it.name)?.status_of("os.py");
+        Ok(versions.into_iter().any(|it| has_os(it).ok().flatten().is_some_and(is_file)))
+    };
+    is_plain && !home.is_some_and(holds_home) && has_modules().unwrap_or(false)
+}
+
+/// The folder itself, also when the one above it was named. The user has named the upper one; what
+/// is in it may be a link that a guest has left there.
 fn node_modules(folder: &Path) -> Result<PathBuf, Failure> {
-    let inner = folder.join("node_modules");
-    match (inner.is_dir(), folder.is_dir()) {
-        (true, _) => Ok(inner),
-        (false, true) => Ok(folder.to_path_buf()),
-        (false, false) => {
-            Err(Failure::new(format!("--node-modules: {} is no folder", folder.display()))
-                .hint("make one with `npm install`, or use --install")
-                .code(Failure::CANNOT_START))
-        }
+    let refused = |why: &str| {
+        Failure::new(format!("--node-modules: {} {why}", folder.display()))
+            .hint("make one with `npm install`, or use --install")
+            .code(Failure::CANNOT_START)
+    };
+    let held = Folder::at(folder).map_err(|_| refused("is no folder"))?;
+    let inner = held.status_of("node_modules").map_err(|error| refused(&error.to_string()))?;
+    match inner.map(|inner| inner.kind) {
+        Some(Kind::Folder) => Ok(folder.join("node_modules")),
+        Some(Kind::Link) => Err(refused("has a node_modules that is a link")
+            .hint("name the folder that it leads to, if that is what you want to show")),
+        _ => Ok(folder.to_path_buf()),
     }
 }

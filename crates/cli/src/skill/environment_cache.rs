@@ -25,14 +25,14 @@ const RETRY: Duration = Duration::from_millis(100);
 const MAX_NAMES: usize = 1 << 20;
 /// How long a key may be.
 const MAX_KEY_BYTES: u64 = 1 << 20;
-/// How long a manifest may be: a million lines.
-const MAX_MANIFEST_BYTES: u64 = 1 << 28;
 /// How long a stamp may be.
 const MAX_STAMP_BYTES: u64 = 64;
 
 const KEY: &str = "key";
 const MANIFEST: &str = "manifest";
 const STAMP: &str = "stamp";
+/// How the name of one ends that is being made.
+const MAKING: &str = ".making";
 /// What sandboxes see.
 pub const CONTENT: &str = "content";
 /// What is needed only while an environment is made.
@@ -141,6 +141,12 @@ impl Cache {
 
 /// Says in what an environment differs from what was made, if it does.
 fn check(entry: &Folder, key: &str) -> io::Result<Option<String>> {
+    // Whoever can write here can write a seal as well.
+    const OTHERS: u32 = 0o022;
+    let status = entry.status()?;
+    if status.uid != rustix::process::geteuid().as_raw() || status.mode & OTHERS != 0 {
+        return Ok(Some("somebody else may have written it".to_owned()));
+    }
     if entry.read(KEY, MAX_KEY_BYTES)? != key.as_bytes() {
         return Ok(Some("it was made for something else".to_owned()));
     }
@@ -150,7 +156,7 @@ fn check(entry: &Folder, key: &str) -> io::Result<Option<String>> {
         return Ok(None);
     }
     // It may have been copied or restored: then every file has another place and the same bytes.
-    let manifest = String::from_utf8(entry.read(MANIFEST, MAX_MANIFEST_BYTES)?)
+    let manifest = String::from_utf8(entry.read(MANIFEST, seal::MAX_MANIFEST_BYTES)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let now = seal::seal(&content)?;
     if now.manifest != manifest {
@@ -176,12 +182,27 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Removes what other installations have left that were killed.
+    fn sweep(&self) {
+        for entry in self.top.list(MAX_NAMES).unwrap_or_default() {
+            let name = entry.name.to_str().and_then(|it| it.strip_suffix(MAKING));
+            let Some(name) = name.filter(|name| *name != self.name) else { continue };
+            // Whoever makes it holds its lock.
+            let Ok(lock) = lock_file(&self.top, &format!("{name}.lock")) else { continue };
+            if lock.try_lock().is_ok() {
+                // What stays is no concern of this installation, and is tried again by the next.
+                let _ = self.top.remove(&entry.name);
+            }
+        }
+    }
+
     /// Starts with an empty folder. What an installation that was killed has left goes.
     pub fn start(self) -> Result<Making, Failure> {
-        let name = format!("{}.making", self.name);
+        let name = format!("{}{MAKING}", self.name);
         let path = self.path.join(&name);
         let wrong = |error: io::Error| failed(&path, &error);
         self.top.remove(&name).map_err(wrong)?;
+        self.sweep();
         let folder = self.top.make_folder(&name, PRIVATE).map_err(wrong)?;
         let making = Making { lock: self, name, path: path.clone(), folder, is_done: false };
         for name in [CONTENT, WORK] {
@@ -329,8 +350,36 @@ mod tests {
     }
 
     #[test]
+    fn what_killed_installations_left_goes_and_what_others_make_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, signals) = (cache(&folder), Signals::take_over().unwrap());
+        fs::create_dir_all(folder.path().join("c/left.making/content")).unwrap();
+        let other = cache.lock("other", &signals).unwrap().start().unwrap();
+        assert!(!folder.path().join("c/left.making").exists());
+        made(&cache);
+        assert!(folder.path().join("c/other.making/content").exists());
+        drop(other);
+    }
+
+    #[test]
     fn what_was_changed_is_not_used() {
-        let changes: [fn(&Path); 5] = [
+        let changes: [fn(&Path); 9] = [
+            |entry| {
+                // Whoever can write there could have made it all, with its seal.
+                fs::set_permissions(entry, fs::Permissions::from_mode(0o770)).unwrap();
+            },
+            |entry| {
+                // The stamp is of no use any more, and the manifest lacks its end.
+                fs::write(entry.join("stamp"), "").unwrap();
+                let manifest = fs::read_to_string(entry.join("manifest")).unwrap();
+                let short = manifest.get(..manifest.len() - 10).unwrap();
+                fs::write(entry.join("manifest"), short).unwrap();
+            },
+            |entry| fs::write(entry.join("content/python/extra.pth"), "").unwrap(),
+            |entry| {
+                let file = entry.join("content/python/module.py");
+                fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+            },
             |entry| fs::write(entry.join("content/python/module.py"), "evil\n").unwrap(),
             |entry| fs::remove_file(entry.join("manifest")).unwrap(),
             |entry| fs::write(entry.join("key"), "another").unwrap(),
@@ -345,7 +394,7 @@ mod tests {
             let cache = cache(&folder);
             let content = made(&cache);
             change(content.parent().unwrap());
-            if n == 1 {
+            if !content.parent().unwrap().join(MANIFEST).exists() {
                 // Nobody misses the manifest while nothing else has changed.
                 assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(_)));
                 fs::write(content.join("python/module.py"), "pass\n").unwrap();

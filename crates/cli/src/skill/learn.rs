@@ -16,7 +16,7 @@ use crate::failure::Failure;
 const MARK: &str = "# Learned by belljar: runs with --learn add to it.";
 
 /// How long a policy may be that is added to.
-const MAX_POLICY_BYTES: u64 = 4 << 20;
+pub const MAX_POLICY_BYTES: u64 = 4 << 20;
 
 /// A file that a policy is learned in.
 pub struct Lessons {

@@ -6,10 +6,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use host_sys::beneath::read_named;
 use sandbox_spec::{EnvironmentItem, HostRule, MountAccess, Tilde};
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
 use skills::{RunPlan, printable};
 
+use super::learn::MAX_POLICY_BYTES;
 use crate::failure::Failure;
 use crate::options::{CommonOptions, absolute, home_folder};
 use crate::signals::Signals;
@@ -69,7 +71,7 @@ impl PermissionOptions {
     /// What the user's policy file says. Its paths are relative to its folder.
     pub fn user_policy(&self) -> Result<Policy, Failure> {
         let Some(path) = &self.policy else { return Ok(Policy::default()) };
-        let bytes = std::fs::read(path).map_err(|error| {
+        let bytes = read_named(path, MAX_POLICY_BYTES).map_err(|error| {
             refused("--policy", &format!("cannot read {}: {error}", path.display()))
                 .hint("--learn FILE writes a policy; docs/policy.md describes one")
         })?;

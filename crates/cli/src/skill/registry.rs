@@ -6,11 +6,15 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use host_sys::beneath::read_named;
 use skills::GUEST_PATH;
 use skills::cases::find_program;
 use skills::install::{Source, npm_source, pip_source};
 
 use super::permissions::host_environment;
+
+/// How long a file with the configuration of npm may be.
+const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
 
 /// The version of an interpreter that sandboxes show.
 pub fn interpreter_version(name: &str) -> Option<String> {
@@ -36,7 +40,8 @@ pub fn node_source() -> Source {
     let config = config.unwrap_or_default();
     let file = |name: &str| {
         let json: serde_json::Value = serde_json::from_str(&config).ok()?;
-        std::fs::read_to_string(json.get(name)?.as_str()?).ok()
+        let bytes = read_named(Path::new(json.get(name)?.as_str()?), MAX_CONFIGURATION_BYTES);
+        String::from_utf8(bytes.ok()?).ok()
     };
     let files = [file("globalconfig"), file("userconfig")].into_iter().flatten();
     let files = files.collect::<Vec<_>>().join("\n");

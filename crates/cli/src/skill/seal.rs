@@ -18,6 +18,11 @@ use skills::install::hex;
 
 /// The first line of a manifest.
 const TITLE: &str = "belljar environment 1\n";
+/// How long a manifest may be. Names of packages' choice can be long, and there can be a million.
+pub const MAX_MANIFEST_BYTES: u64 = 1 << 28;
+/// How many bytes all files may have. They are all read, and a file may say that it has more than any
+/// disk.
+const MAX_BYTES: u64 = 64 << 30;
 /// How much of a file is read at once.
 const PIECE: usize = 128 * 1024;
 
@@ -52,12 +57,27 @@ pub fn seal(tree: &Folder) -> io::Result<Seal> {
     let mut stamp = Stamp::of(tree)?;
     let mut manifest = String::from(TITLE);
     let mut piece = vec![0; PIECE];
+    let mut total = 0_u64;
     tree.walk(Limits::default(), &mut |found| {
         stamp.add(found.path, found.status);
+        if found.status.kind == Kind::File {
+            total = total.saturating_add(found.status.size);
+        }
+        at_most(total, MAX_BYTES, "in all files")?;
         write_line(&mut manifest, found, &mut piece)?;
+        let length = u64::try_from(manifest.len()).unwrap_or(u64::MAX);
+        at_most(length, MAX_MANIFEST_BYTES, "in the list of its names")?;
         Ok(Next::Into)
     })?;
     Ok(Seal { manifest, stamp: stamp.finish() })
+}
+
+fn at_most(length: u64, most: u64, of: &str) -> io::Result<()> {
+    if length <= most {
+        return Ok(());
+    }
+    let words = format!("there are more than {most} bytes {of}");
+    Err(io::Error::new(io::ErrorKind::QuotaExceeded, words))
 }
 
 /// Only the stamp of a tree.
@@ -169,6 +189,18 @@ mod tests {
     use host_sys::rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
+
+    /// The packages' code made it: it takes nothing on the disk, and to read it would take an hour.
+    #[test]
+    fn what_would_take_for_ever_to_read_is_refused() {
+        let (top, tree) = tree();
+        let file = fs::File::create(top.path().join("huge")).unwrap();
+        file.set_len(MAX_BYTES + 1).unwrap();
+        let error = seal(&tree).map(|_| ()).unwrap_err().to_string();
+        assert!(error.ends_with("bytes in all files"), "{error}");
+        file.set_len(1).unwrap();
+        assert!(seal(&tree).is_ok());
+    }
 
     fn tree() -> (tempfile::TempDir, Folder) {
         let top = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 
+use super::sparse::copy_with_holes;
 use super::{Folder, Found, Kind, Limits, Next, Status};
 
 /// Permissions that are copied: no set-id bits.
@@ -46,9 +47,9 @@ impl Folder {
             Kind::Folder => to.make_folder(to_name, 0o700).map(|_| ()),
             Kind::Link => to.make_link(to_name, &self.read_link(name)?),
             Kind::File => {
-                let mut from = self.open(name)?;
-                let mut made = to.create(to_name, 0o600)?;
-                io::copy(&mut from, &mut made)?;
+                let from = self.open(name)?;
+                let made = to.create(to_name, 0o600)?;
+                copy_with_holes(&from, &made)?;
                 let mode = rustix::fs::Mode::from_raw_mode(status.mode & COPIED_MODE);
                 Ok(rustix::fs::fchmod(&made, mode)?)
             }

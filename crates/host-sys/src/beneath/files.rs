@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::open::{checked, open_name};
+use super::sparse::copy_with_holes;
 use super::{Folder, Kind, Status, proc_path};
 use crate::open_again;
 
@@ -100,10 +101,30 @@ impl Folder {
         mode: u32,
         mut bytes: impl Read,
     ) -> io::Result<()> {
-        let name = checked(name.as_ref())?;
+        self.replace_with(name.as_ref(), mode, |file| io::copy(&mut bytes, file).map(|_| ()))
+    }
+
+    /// The same with the bytes of a file, of which holes stay holes: a file that takes nothing on
+    /// the disk may say that it has more bytes than any disk.
+    pub fn replace_by_copy(
+        &self,
+        name: impl AsRef<OsStr>,
+        mode: u32,
+        from: &File,
+    ) -> io::Result<()> {
+        self.replace_with(name.as_ref(), mode, |file| copy_with_holes(from, file))
+    }
+
+    fn replace_with(
+        &self,
+        name: &OsStr,
+        mode: u32,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let name = checked(name)?;
         let (beside, mut file) = self.create_beside()?;
-        let written = io::copy(&mut bytes, &mut file)
-            .and_then(|_| file.flush())
+        let written = fill(&mut file)
+            .and_then(|()| file.flush())
             .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?))
             .and_then(|()| self.rename(&beside, self, name));
         if written.is_err() {

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Component, Path};
 
 use rustix::fs::{Mode, OFlags};
 
@@ -99,13 +99,24 @@ const NEW_MODE: u32 = 0o666;
 impl Place {
     fn of(path: &Path) -> io::Result<Self> {
         let absolute = std::path::absolute(path)?;
-        if absolute.starts_with("/dev") || absolute.starts_with("/proc") {
+        if is_stream(&absolute)? {
             return Ok(Self::Stream(File::options().write(true).open(absolute)?));
         }
         let name = absolute.file_name().ok_or(rustix::io::Errno::ISDIR)?.to_owned();
         let folder = Folder::at(absolute.parent().unwrap_or(Path::new("/")))?;
         Ok(Self::Named { folder, name })
     }
+}
+
+/// Whether a path names a stream or a device of the host's, or something that this process has open.
+/// In the folders of `/dev` that hold files, guests may have put links as anywhere else.
+pub(super) fn is_stream(path: &Path) -> io::Result<bool> {
+    let absolute = std::path::absolute(path)?;
+    let goes_back = absolute.components().any(|part| part == Component::ParentDir);
+    let holds_files = ["/dev/shm", "/dev/mqueue", "/dev/hugepages"];
+    Ok(!goes_back
+        && (absolute.starts_with("/dev") || absolute.starts_with("/proc"))
+        && !holds_files.iter().any(|folder| absolute.starts_with(folder)))
 }
 
 impl Folder {
@@ -167,6 +178,30 @@ mod tests {
             assert_eq!(ResultFile::create(&path(name)).unwrap_err().to_string(), words);
         }
         assert_eq!(fs::read(path("key")).unwrap(), b"mine");
+    }
+
+    /// Tests of many run there: it is memory. Guests that work there leave links as anywhere.
+    #[test]
+    fn a_folder_of_files_in_dev_is_no_stream() {
+        let Ok(top) = tempfile::tempdir_in("/dev/shm") else { return };
+        let path = |name: &str| top.path().join(name);
+        ResultFile::at(&path("new")).unwrap().write(b"words").unwrap();
+        assert_eq!(fs::read(path("new")).unwrap(), b"words");
+        fs::write(path("key"), "mine").unwrap();
+        symlink("key", path("link")).unwrap();
+        assert!(ResultFile::at(&path("link")).is_err());
+        assert!(ResultFile::create(&path("link")).is_err());
+        assert_eq!(fs::read(path("key")).unwrap(), b"mine");
+        for (name, expected) in [
+            ("/dev/stdout", true),
+            ("/dev/fd/3", true),
+            ("/proc/self/fd/3", true),
+            ("/dev/shm/x", false),
+            ("/dev/../tmp/x", false),
+            ("/devices", false),
+        ] {
+            assert_eq!(is_stream(Path::new(name)).unwrap(), expected, "{name}");
+        }
     }
 
     #[test]

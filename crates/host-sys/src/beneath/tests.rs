@@ -362,3 +362,56 @@ fn identity(path: &Path) -> (u64, u64) {
     let metadata = fs::metadata(path).unwrap();
     (metadata.dev(), metadata.ino())
 }
+
+#[test]
+fn where_a_link_leads_is_known_without_going_there() {
+    let case = case();
+    fs::create_dir_all(case.tree.join("a/b")).unwrap();
+    let link = |to: &Path, name: &str| symlink(to, case.tree.join(name)).unwrap();
+    link(Path::new("a/b/.."), "in");
+    link(Path::new("../outside/key"), "out");
+    link(&case.outside, "absolute");
+    link(Path::new("none"), "dangling");
+    link(Path::new("self"), "self");
+    let leads = |path: &str| case.folder.leads(Path::new(path)).unwrap();
+    assert_eq!(leads("in/b"), Leads::Inside);
+    assert_eq!(leads("out"), Leads::Outside);
+    assert_eq!(leads("absolute/key"), Leads::Outside);
+    assert_eq!(leads("dangling"), Leads::Nowhere);
+    assert_eq!(leads("self"), Leads::Nowhere);
+    let made = case.folder.ensure_path(Path::new("a/b/c/d"), 0o755).unwrap();
+    made.create("f", 0o600).unwrap();
+    assert!(case.tree.join("a/b/c/d/f").exists());
+    assert!(case.folder.ensure_path(Path::new("out/x"), 0o755).is_err());
+    assert!(case.folder.ensure_path(Path::new("a/../../x"), 0o755).is_err());
+}
+
+#[test]
+fn a_path_that_was_written_down_is_not_followed_elsewhere() {
+    let case = case();
+    let real = case.tree.canonicalize().unwrap();
+    fs::create_dir_all(real.join("a/b")).unwrap();
+    let held = Folder::at_exactly(&real.join("a/b")).unwrap();
+    assert_eq!(held.status().unwrap().identity, identity(&real.join("a/b")));
+    assert!(Folder::at_exactly(Path::new("/")).is_ok());
+    assert!(Folder::at_exactly(Path::new("a")).is_err());
+    fs::rename(real.join("a"), real.join("moved")).unwrap();
+    assert_eq!(Folder::at_exactly(&real.join("a/b")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    symlink(&case.outside, real.join("a")).unwrap();
+    fs::create_dir(case.outside.join("b")).unwrap();
+    let error = text(&Folder::at_exactly(&real.join("a/b")).unwrap_err());
+    assert_eq!(error, "on its path is a link, or something else by now");
+    let error = text(&Folder::at_exactly(&real.join("a")).unwrap_err());
+    assert_eq!(error, "on its path is a link, or something else by now");
+    fs::remove_dir(case.outside.join("b")).unwrap();
+}
+
+#[test]
+fn held_folders_are_not_inherited() {
+    let case = case();
+    let inner = case.folder.make_folder("inner", 0o700).unwrap();
+    for folder in [&case.folder, &inner] {
+        let flags = rustix::io::fcntl_getfd(folder).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    }
+}

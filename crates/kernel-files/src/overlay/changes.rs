@@ -19,6 +19,9 @@ use crate::metadata::FileKind;
 
 /// How much of two files is compared at a time.
 const PIECE: usize = 64 << 10;
+/// How many bytes all paths together may have that are looked at. Folders in folders have paths
+/// whose length grows with the square of their number: 8,000 of them made 6 GB.
+const MAX_PATH_BYTES: usize = 128 << 20;
 
 /// A name that is different now.
 pub struct Difference {
@@ -39,14 +42,16 @@ struct Pair {
 
 impl Overlay {
     /// Tells `visit` of everything that differs from the lower layers, directories before what is
-    /// in them. What was removed with everything in it is told once.
+    /// in them. What was removed with everything in it is told once. Fails with `E2BIG` if all paths
+    /// together are too long.
     pub fn differences(&self, visit: &mut dyn FnMut(Difference) -> SysResult<()>) -> SysResult<()> {
         let before = Overlay::new(self.root.lowers.clone(), None)?;
         let now = Rc::clone(&self.root);
         let top = Pair { path: Vec::new(), now, before: Some(Rc::clone(&before.root)) };
         let mut pending = vec![top];
+        let mut left = MAX_PATH_BYTES;
         while let Some(pair) = pending.pop() {
-            pair.compare(visit, &mut pending)?;
+            pair.compare(visit, &mut pending, &mut left)?;
         }
         Ok(())
     }
@@ -57,10 +62,12 @@ impl Pair {
         &self,
         visit: &mut dyn FnMut(Difference) -> SysResult<()>,
         pending: &mut Vec<Pair>,
+        left: &mut usize,
     ) -> SysResult<()> {
         let mut children = Vec::new();
         for name in self.names()? {
             let path = join(&self.path, &name);
+            *left = left.checked_sub(path.len()).ok_or(Errno::E2BIG)?;
             let now = find_in(Some(&self.now), &name)?;
             let before = find_in(self.before.as_ref(), &name)?;
             let Some(now) = now else {

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use host_sys::beneath::{Folder, Kind};
 use regex::RegexBuilder;
 use serde::Serialize;
 
@@ -76,22 +77,23 @@ fn compare_file(path: &str, rule: &FileRule, work: &Path, found: &mut Vec<Mismat
     let mut differs = |expected: &str, actual: String| {
         found.push(Mismatch { what: path.to_owned(), expected: expected.to_owned(), actual });
     };
-    let host = work.join(path);
     // The run made this folder: a link in it may lead anywhere and is not followed.
-    let meta = match std::fs::symlink_metadata(&host) {
+    let held = Folder::at(work)
+        .and_then(|work| work.parent_of(Path::new(path)).and_then(|(it, name)| it.hold(name)));
+    let held = match held {
         Ok(_) if !rule.exists => return differs("not there", "there".into()),
         Err(_) if !rule.exists => return,
         Err(error) => return differs("there", error.to_string()),
-        Ok(meta) => meta,
+        Ok(held) => held,
     };
     let has_content_rule = rule.magic.is_some() || !rule.text.is_empty();
-    if !meta.is_file() {
+    if held.status.kind != Kind::File {
         if has_content_rule || rule.min_bytes.is_some() || rule.max_bytes.is_some() {
             differs("a regular file", "something else".into());
         }
         return;
     }
-    let size = meta.len();
+    let size = held.status.size;
     if rule.min_bytes.is_some_and(|least| size < least) {
         differs(
             &format!("at least {} bytes", rule.min_bytes.unwrap_or_default()),
@@ -108,8 +110,7 @@ fn compare_file(path: &str, rule: &FileRule, work: &Path, found: &mut Vec<Mismat
         return;
     }
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(&host)
-        .and_then(|file| file.take(MAX_COMPARED_BYTES).read_to_end(&mut bytes));
+    let read = held.open().and_then(|file| file.take(MAX_COMPARED_BYTES).read_to_end(&mut bytes));
     if let Err(error) = read {
         return differs("can be read", error.to_string());
     }
@@ -141,6 +142,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), b"\x89PNG and text\n").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("l")).unwrap();
+        std::os::unix::fs::symlink("/etc", dir.path().join("d")).unwrap();
         let outcome = RunOutcome { exit, stdout: stdout.into(), ..RunOutcome::default() };
         compare(&cases[0], &outcome, dir.path()).into_iter().map(|found| found.what).collect()
     }
@@ -181,5 +183,7 @@ mod tests {
         // A link is there, but what it leads to is not read.
         assert!(ok("{l: {}}"));
         assert!(!ok("{l: {contains: root}}"));
+        // Nor what is in a folder that is a link.
+        assert!(!ok("{d/passwd: {contains: root}}"));
     }
 }

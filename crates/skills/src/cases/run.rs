@@ -1,10 +1,10 @@
 //! Runs a case: prepares the work folder, asks a runner, compares.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use host_sys::beneath::Folder;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -224,31 +224,34 @@ fn run_and_compare(
 }
 
 fn put_input(skill: &Skill, work: &Path, path: &str, input: &Input) -> std::io::Result<()> {
-    let target = work.join(path);
-    if let Some(parent) = target.parent() {
-        fs::create_dir_all(parent)?;
-    }
+    let work = Folder::at(work)?;
     match input {
-        Input::Text(text) => fs::write(target, text),
+        Input::Text(text) => put(&work, Path::new(path), 0o644, text.as_bytes()),
         Input::File(from) => {
+            let copy = |from: &str, to: &Path| {
+                let held = skill.hold(from)?;
+                put(&work, to, held.status.mode & 0o777, held.open()?)
+            };
             let is_folder =
                 skill.find_file(from).is_some_and(|entry| entry.kind == FileKind::Folder);
             if !is_folder {
-                return fs::copy(skill.host_path(from), target).map(|_| ());
+                return copy(from, Path::new(path));
             }
-            fs::create_dir_all(&target)?;
+            work.ensure_path(Path::new(path), 0o755)?;
             let beneath = format!("{from}/");
             for entry in skill.regular_files() {
                 let Some(rest) = entry.path.strip_prefix(&beneath) else { continue };
-                let to = target.join(rest);
-                if let Some(parent) = to.parent() {
-                    fs::create_dir_all(parent)?;
-                }
-                fs::copy(skill.host_path(&entry.path), to)?;
+                copy(&entry.path, &Path::new(path).join(rest))?;
             }
             Ok(())
         }
     }
+}
+
+/// Puts a file at a path beneath a folder.
+fn put(work: &Folder, path: &Path, mode: u32, bytes: impl std::io::Read) -> std::io::Result<()> {
+    let parent = work.ensure_path(path.parent().unwrap_or(Path::new("")), 0o755)?;
+    parent.replace(path.file_name().unwrap_or_default(), mode, bytes)
 }
 
 /// Renders results as a table, with the details of what failed below.

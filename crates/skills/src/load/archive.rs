@@ -5,11 +5,12 @@
 //! written through a link.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
+use host_sys::beneath::Folder;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
@@ -291,22 +292,21 @@ fn write_all(
     limits: &Limits,
     source: &Path,
 ) -> Result<(), LoadError> {
+    let root = Folder::at(root).map_err(LoadError::Unpack)?;
+    // What is made lies beneath the folder whatever the plan overlooked.
+    let parent_of = |path: &str| {
+        let path = Path::new(path);
+        let parent = root.ensure_path(path.parent().unwrap_or(Path::new("")), 0o755)?;
+        Ok((parent, path.file_name().unwrap_or_default().to_owned()))
+    };
     for path in &plan.folders {
-        fs::create_dir_all(root.join(path)).map_err(LoadError::Unpack)?;
+        root.ensure_path(Path::new(path), 0o755).map_err(LoadError::Unpack)?;
     }
     let mut total = 0_u64;
     for file in &plan.files {
-        let target = root.join(&file.path);
-        if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(LoadError::Unpack)?;
-        }
+        let (parent, name) = parent_of(&file.path).map_err(LoadError::Unpack)?;
         let mode = if file.is_executable { 0o755 } else { 0o644 };
-        let mut out = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&target)
-            .map_err(LoadError::Unpack)?;
+        let mut out = parent.create(&name, mode).map_err(LoadError::Unpack)?;
         let mut entry = archive
             .by_index(file.index)
             .map_err(|cause| LoadError::Archive { path: source.into(), cause })?;
@@ -317,26 +317,22 @@ fn write_all(
             .map_err(|cause| LoadError::Read { path: file.path.clone().into(), cause })?;
         total = total.saturating_add(written);
         judge_size(&file.path, written, packed, total, limits)?;
-        if !file.is_executable && is_program(&target) {
+        if !file.is_executable && is_program(&parent, &name) {
             // Many archives lose the bit, and a program is no use without.
-            let executable = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(&target, executable).map_err(LoadError::Unpack)?;
+            parent.set_mode_of(&name, 0o755).map_err(LoadError::Unpack)?;
         }
     }
     for (path, target) in &plan.links {
-        let link = root.join(path);
-        if let Some(parent) = link.parent() {
-            fs::create_dir_all(parent).map_err(LoadError::Unpack)?;
-        }
-        symlink(target, link).map_err(LoadError::Unpack)?;
+        let (parent, name) = parent_of(path).map_err(LoadError::Unpack)?;
+        parent.make_link(name, Path::new(target)).map_err(LoadError::Unpack)?;
     }
     Ok(())
 }
 
 /// Whether a file is a Linux program.
-fn is_program(path: &Path) -> bool {
+fn is_program(folder: &Folder, name: &OsStr) -> bool {
     let mut start = [0; ELF_MAGIC.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = folder.open(name).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == ELF_MAGIC
 }
 

@@ -1,8 +1,9 @@
 //! Lists the files of a folder.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use host_sys::beneath::{Entry, Folder, Kind, Leads};
 
 use super::names::{clean, dangling_finding, link_finding, link_leaves};
 use super::{Limits, LoadError, Staged};
@@ -12,12 +13,23 @@ use crate::skill::{FileEntry, FileKind, Origin};
 /// Folders that are no part of a skill: history and what tools leave behind.
 const SKIPPED: [&str; 3] = [".git", "node_modules", "__pycache__"];
 
+/// How many names one folder may have, with those that are no part of a skill.
+const MAX_NAMES: usize = 1 << 20;
+
 /// Lists everything in a folder, without following links.
 pub(super) fn list(path: &Path, limits: &Limits) -> Result<Staged, LoadError> {
-    let root = path.canonicalize().map_err(|cause| LoadError::Read { path: path.into(), cause })?;
+    let failed = |cause| LoadError::Read { path: path.into(), cause };
+    let root = path.canonicalize().map_err(failed)?;
+    let held = Folder::at(&root).map_err(failed)?;
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
-    let mut listing =
-        Listing { root: root.clone(), limits, files: Vec::new(), total: 0, findings: Vec::new() };
+    let mut listing = Listing {
+        root: root.clone(),
+        held,
+        limits,
+        files: Vec::new(),
+        total: 0,
+        findings: Vec::new(),
+    };
     let mut pending = vec![(String::new(), 0)];
     while let Some((folder, depth)) = pending.pop() {
         listing.list_one(&folder, depth, &mut pending)?;
@@ -35,6 +47,7 @@ pub(super) fn list(path: &Path, limits: &Limits) -> Result<Staged, LoadError> {
 
 struct Listing<'l> {
     root: PathBuf,
+    held: Folder,
     limits: &'l Limits,
     files: Vec<FileEntry>,
     total: u64,
@@ -50,19 +63,20 @@ impl Listing<'_> {
     ) -> Result<(), LoadError> {
         let host = self.root.join(folder);
         let failed = |cause| LoadError::Read { path: host.clone(), cause };
-        for entry in std::fs::read_dir(&host).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        let inside = self.held.descend(Path::new(folder)).map_err(failed)?;
+        let entries = inside.list(MAX_NAMES).map_err(failed)?;
+        for Entry { name, .. } in entries {
             if self.files.len() >= self.limits.entries {
                 return Err(LoadError::TooManyEntries(self.limits.entries));
             }
-            let name = entry.file_name();
+            let Some(status) = inside.status_of(&name).map_err(failed)? else { continue };
             let Some(name) = name.to_str() else {
                 self.refuse(&name.to_string_lossy(), "file-name", "the name is not UTF-8");
                 continue;
             };
             let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-            let meta = entry.metadata().map_err(failed)?;
-            if meta.is_dir() && SKIPPED.contains(&name) {
+            let is_folder = status.kind == Kind::Folder;
+            if is_folder && SKIPPED.contains(&name) {
                 continue;
             }
             // What an archive may not hold, a folder may not either.
@@ -70,18 +84,18 @@ impl Listing<'_> {
                 self.findings.push(bad.finding(&path));
                 continue;
             }
-            if meta.is_dir() && depth + 1 >= self.limits.depth {
+            if is_folder && depth + 1 >= self.limits.depth {
                 self.refuse(&path, "file-depth", "nested too deeply");
                 continue;
             }
-            if meta.is_dir() {
+            if is_folder {
                 pending.push((path.clone(), depth + 1));
             }
-            let Some(kind) = self.kind_of(&path, &meta) else { continue };
+            let Some(kind) = self.kind_of(&path, &inside, name, status.kind) else { continue };
             let is_file = kind == FileKind::File;
-            let size = if is_file { meta.len() } else { 0 };
+            let size = if is_file { status.size } else { 0 };
             self.weigh(&path, size);
-            let is_executable = is_file && meta.permissions().mode() & 0o111 != 0;
+            let is_executable = is_file && status.mode & 0o111 != 0;
             self.files.push(FileEntry { path, kind, size, is_executable });
         }
         Ok(())
@@ -105,28 +119,29 @@ impl Listing<'_> {
         );
     }
 
-    fn kind_of(&mut self, path: &str, meta: &std::fs::Metadata) -> Option<FileKind> {
-        if meta.is_dir() {
-            return Some(FileKind::Folder);
+    fn kind_of(&mut self, path: &str, inside: &Folder, name: &str, kind: Kind) -> Option<FileKind> {
+        match kind {
+            Kind::Folder => return Some(FileKind::Folder),
+            Kind::File => return Some(FileKind::File),
+            Kind::Link => {}
+            Kind::Fifo | Kind::Socket | Kind::Device => {
+                self.refuse(path, "file-kind", "neither a file, a folder nor a link");
+                return None;
+            }
         }
-        if meta.is_file() {
-            return Some(FileKind::File);
-        }
-        if !meta.is_symlink() {
-            self.refuse(path, "file-kind", "neither a file, a folder nor a link");
-            return None;
-        }
-        let host = self.root.join(path);
-        let target = std::fs::read_link(&host).ok()?.to_string_lossy().into_owned();
-        let is_outside = match host.canonicalize() {
-            Ok(real) => !real.starts_with(&self.root),
-            Err(_) => link_leaves(path, &target),
+        let target = inside.read_link(name).ok()?.to_string_lossy().into_owned();
+        // Hosts that cannot say where it leads are told by its words, which are stricter.
+        let leads = self.held.leads(Path::new(path)).unwrap_or(Leads::Nowhere);
+        let is_outside = match leads {
+            Leads::Inside => false,
+            Leads::Outside => true,
+            Leads::Nowhere => link_leaves(path, &target),
         };
         if is_outside || target.starts_with('/') {
             self.findings.push(link_finding(path, &target));
             return None;
         }
-        if !host.exists() {
+        if leads == Leads::Nowhere {
             self.findings.push(dangling_finding(path, &target));
         }
         Some(FileKind::Link { target })

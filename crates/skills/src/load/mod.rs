@@ -12,6 +12,7 @@ mod zip_names;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use host_sys::beneath::Folder;
 use thiserror::Error;
 
 pub(crate) use names::link_leaves;
@@ -198,7 +199,8 @@ impl Staged {
         };
         let path = self.root.join(name);
         let mut bytes = Vec::new();
-        std::fs::File::open(&path)
+        Folder::at(&self.root)
+            .and_then(|root| root.open(name))
             .and_then(|file| file.take(MAX_MANIFEST_BYTES).read_to_end(&mut bytes))
             .map_err(|cause| LoadError::Read { path, cause })?;
         String::from_utf8(bytes).map_err(|error| {
