@@ -1,6 +1,5 @@
 //! Standard output: everything arrives, in as large pieces as natively, and what counts is counted.
 
-
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_test_that_is_not_there_is_told() {
-        for test in ["a.rs::gone", "a.rs::helps", "a.rs", "b.rs::holds", "guest-tests/hostile/x.c"] {
+        for test in ["a.rs::gone", "a.rs::helps", "a.rs", "b.rs::holds", "guest-tests/hostile/x.c"]
+        {
             let found = wrong(&format!("| a | b | `{test}` |\n| a | b | `{GUEST}` |"));
             assert!(found.len() == 1 && found[0].contains(test), "{test}: {found:?}");
         }
