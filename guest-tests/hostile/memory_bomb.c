@@ -36,7 +36,7 @@ static void in_pipes(uint64_t unused)
 {
 	(void)unused;
 	static char block[1 << 16];
-	for (int n = 0; n < 100; n++) {
+	for (int n = 0; n < 500; n++) {
 		int fds[2];
 		if (pipe2(fds, O_NONBLOCK))
 			break;

@@ -3,6 +3,7 @@
 //! An attack is held if the guest says so, or if a limit that it was given ends it; if the sandbox
 //! beside still answers, a file of the host's is as it was, and nothing is left behind.
 
+pub mod gauge;
 pub mod guests;
 
 use std::io::{BufRead, BufReader, Write};
@@ -16,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::command::{build_belljar, project};
+use crate::hostile::gauge::Gauge;
 use crate::residue::{Tracked, drain, shared_memory, text};
 
 /// Options of `hostile`.
@@ -46,9 +48,13 @@ const LONGEST: Duration = Duration::from_secs(400);
 /// One hostile guest.
 struct Attack {
     name: String,
+    /// Which of its ways it is to try, if it has several.
+    way: Option<String>,
     options: Vec<String>,
     ends_by_limit: bool,
     without_namespaces: bool,
+    /// How many bytes all processes of its sandbox may hold together, if that is measured.
+    at_most: Option<u64>,
 }
 
 /// Processes of a sandbox that are none of the guest's: the starter, the kernel process, the zygote,
@@ -56,6 +62,14 @@ struct Attack {
 const OTHER_PROCESSES: usize = 50;
 
 impl Attack {
+    /// What it is called.
+    fn title(&self) -> String {
+        match &self.way {
+            Some(way) => format!("{}: {way}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// How many processes the guest may have, if that is limited.
     fn process_limit(&self) -> Option<usize> {
         let at = self.options.iter().position(|word| word == "--processes")?;
@@ -152,12 +166,12 @@ fn attack_until(
         let started = Instant::now();
         match try_one(&place, attack).and_then(|how| beside.answers().map(|()| how)) {
             Ok(how) => {
-                println!("held     {:<20} {:>6.1?} {how}", attack.name, started.elapsed());
+                println!("held     {:<28} {:>6.1?} {how}", attack.title(), started.elapsed());
                 outcome.held += 1;
             }
             Err(error) => {
-                println!("FAILED   {:<20} {error:#}", attack.name);
-                outcome.failed.push(attack.name.clone());
+                println!("FAILED   {:<28} {error:#}", attack.title());
+                outcome.failed.push(attack.title());
                 beside = Beside::start(&place)?;
             }
         }
@@ -185,26 +199,42 @@ fn attacks(filter: Option<&str>) -> Result<Vec<Attack>> {
         }
         let words = first.split_once("run: ").map_or("", |(_, words)| words);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if filter.is_some_and(|filter| !name.contains(filter)) {
-            continue;
-        }
         let options = words.trim_end_matches("*/").split_whitespace().map(str::to_owned);
         let options: Vec<_> = options.collect();
         if !options.iter().any(|word| word == "--timeout") {
             bail!("{} has no time limit", path.display());
         }
-        attacks.push(Attack {
-            name,
-            options,
-            ends_by_limit: first.contains("ends: limit"),
-            without_namespaces: first.contains("where: no namespaces"),
-        });
+        let at_most =
+            first.split_once("at most: ").map(|(_, words)| mebibytes(words)).transpose()?;
+        let ends_by_limit = first.contains("ends: limit");
+        let without_namespaces = first.contains("where: no namespaces");
+        for way in ways(&text) {
+            let (name, options) = (name.clone(), options.clone());
+            let attack = Attack { name, way, options, ends_by_limit, without_namespaces, at_most };
+            if filter.is_none_or(|filter| attack.title().contains(filter)) {
+                attacks.push(attack);
+            }
+        }
     }
     if attacks.is_empty() {
         bail!("no hostile guest has such a name");
     }
-    attacks.sort_by(|one, other| one.name.cmp(&other.name));
+    attacks.sort_by_key(Attack::title);
     Ok(attacks)
+}
+
+/// The ways that a guest names as `WAY(name)`, each to be tried on its own; none, if it does not.
+fn ways(text: &str) -> Vec<Option<String>> {
+    let names = text.split("WAY(").skip(1).filter_map(|rest| rest.split_once(')')).map(|it| it.0);
+    let names = names.filter(|name| *name != "name").map(|name| Some(name.to_owned()));
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { vec![None] } else { names }
+}
+
+/// A number of MiB at the start of `words`, such as `130M`, in bytes.
+fn mebibytes(words: &str) -> Result<u64> {
+    let number = words.split_once('M').and_then(|(number, _)| number.parse::<u64>().ok());
+    Ok(number.context("how much it may hold is no number of MiB")? << 20)
 }
 
 fn try_one(place: &Place, attack: &Attack) -> Result<String> {
@@ -217,13 +247,15 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
     let guest = format!("/hostile/hostile-{}", attack.name);
     arguments.extend(["--mount".into(), format!("{}:/hostile", place.guests.display())]);
     arguments.extend(["--".into(), guest, place.path("canary").display().to_string()]);
+    arguments.extend(attack.way.clone());
     let temporary = place.path("temporary");
     let belljar = if attack.without_namespaces {
         place.belljar_without_namespaces()?
     } else {
         place.belljar.clone()
     };
-    let mut tracked = Tracked::start(&belljar, &temporary, &arguments)?;
+    let gauge = attack.at_most.map(|_| Gauge::new(attack.way.as_deref().unwrap_or("one")));
+    let mut tracked = Tracked::start_with(&belljar, &temporary, &arguments, gauge)?;
     let output = drain(tracked.child.stdout.take());
     let errors = drain(tracked.child.stderr.take());
     drop(tracked.child.stdin.take());
@@ -245,12 +277,19 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
     {
         bail!("{} processes at one time", tracked.most_processes);
     }
-    let words = format!("{} {}", last_line(&output), last_line(&errors));
+    let mut words = format!("{} {}", last_line(&output), last_line(&errors));
+    if let (Some(limit), Some(most)) = (attack.at_most, tracked.most_memory()) {
+        words = format!("{} MiB at most; {words}", most >> 20);
+        if most > limit {
+            bail!("more memory than {} MiB: {words}", limit >> 20);
+        }
+    }
     match status.code() {
         Some(ESCAPED) => bail!("{words}"),
         _ if output.contains("ESCAPED") => bail!("{words}"),
         Some(0) if output.contains("held\n") => Ok(words),
-        Some(124 | 137) if attack.ends_by_limit => Ok(words),
+        // By the timeout, by the disk (SIGBUS), by memory or CPU time.
+        Some(124 | 135 | 137) if attack.ends_by_limit => Ok(words),
         // Whoever makes processes without the kernel, on purpose or by a wild jump, is ended.
         _ if errors.contains(FOUND) => Ok(words),
         code => bail!("code {code:?}: {words}"),

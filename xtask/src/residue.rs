@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::hostile::gauge::Gauge;
+
 /// How long the host may take to end processes, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -21,6 +23,7 @@ pub struct Tracked {
     /// The most processes of it that were seen at one time.
     pub most_processes: usize,
     group: u32,
+    gauge: Option<Gauge>,
 }
 
 /// A process of the host.
@@ -39,12 +42,29 @@ pub struct Process {
 impl Tracked {
     /// Starts it, with `folder` for its temporary files.
     pub fn start(belljar: &Path, folder: &Path, arguments: &[String]) -> Result<Self> {
-        let mut command = Command::new(belljar);
+        Self::start_with(belljar, folder, arguments, None)
+    }
+
+    /// Starts it, and has its memory measured.
+    pub fn start_with(
+        belljar: &Path,
+        folder: &Path,
+        arguments: &[String],
+        gauge: Option<Gauge>,
+    ) -> Result<Self> {
+        let mut command = match gauge.as_ref().and_then(Gauge::door) {
+            Some(door) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(door).arg(belljar);
+                shell
+            }
+            None => Command::new(belljar),
+        };
         command.arg("run").args(arguments).env("TMPDIR", folder).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().context("cannot start belljar")?;
         let group = child.id();
-        Ok(Self { child, most_processes: 0, group })
+        Ok(Self { child, most_processes: 0, group, gauge })
     }
 
     /// Its processes that are alive, itself included.
@@ -80,6 +100,10 @@ impl Tracked {
             if status.is_some() || Instant::now() > deadline {
                 return Ok(status);
             }
+            if let Some(mut gauge) = self.gauge.take() {
+                gauge.look(&self.processes());
+                self.gauge = Some(gauge);
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -109,6 +133,11 @@ impl Tracked {
                 return Ok(None);
             }
         }
+    }
+
+    /// The most bytes of memory that it held at one time, if that was measured.
+    pub fn most_memory(&self) -> Option<u64> {
+        self.gauge.as_ref().map(Gauge::most)
     }
 
     /// Ends it by force.

@@ -21,6 +21,8 @@ const SO_PASSCRED: u32 = 16;
 const SO_ERROR: u32 = 4;
 const SO_LINGER: u32 = 13;
 const SIGKILL: u32 = 9;
+const SIGSTOP: u32 = 19;
+const SIGCONT: u32 = 18;
 const KICK: u32 = channel_abi::layout::KICK_SIGNAL.cast_unsigned();
 const RLIMIT_DATA: u32 = 2;
 const RLIMIT_AS: u32 = 9;
@@ -32,6 +34,7 @@ const F_SETPIPE_SZ: u32 = 1031;
 const F_GETPIPE_SZ: u32 = 1032;
 const F_ADD_SEALS: u32 = 1033;
 const F_GET_SEALS: u32 = 1034;
+const F_SETLEASE: u32 = 1024;
 const TCGETS: u32 = 0x5401;
 const TCGETS2: u32 = 0x802c_542a;
 const TCFLSH: u32 = 0x540b;
@@ -88,9 +91,10 @@ pub const RULES: &[Rule] = &[
                 F_GETPIPE_SZ,
                 F_ADD_SEALS,
                 F_GET_SEALS,
+                F_SETLEASE,
             ],
         )]],
-        reason: "copies of descriptors, sizes of pipes, seals of memory files",
+        reason: "copies of descriptors, sizes of pipes, seals of memory files and whether anybody else has one",
     },
     Rule::always(5, "fstat", "attributes of open files"),
     Rule::always(
@@ -164,8 +168,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         number: 62,
         name: "kill",
-        any_of: &[&[Test::Is(1, SIGKILL)]],
-        reason: "end a guest process",
+        any_of: &[&[Test::OneOf(1, &[SIGKILL, SIGSTOP, SIGCONT])]],
+        reason: "end a guest process; stop all of them while too much memory is held",
     },
     Rule {
         number: 234,

@@ -174,9 +174,6 @@ impl Sandbox {
             memory_limit: spec.limits.memory.map(|size| size.0),
         };
         let kernel = Kernel::new(options, host_events).map_err(kernel_step("make the kernel"))?;
-        if let Some(limit) = spec.limits.memory {
-            kernel_files::memfd::budget::set_limit(limit.0);
-        }
         let border = open_border(spec, &kernel, line)?;
         // Folders that are made for the user get the user's mask.
         let results = Results::open(spec, tree::build(spec, &kernel)?)?;

@@ -6,20 +6,24 @@
 //! and then whether that is so. Without a limit for memory it looks at how much the host has left:
 //! guests that nobody limited must not take a machine down.
 
-use std::cell::{Cell, RefCell};
+mod memory;
+
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use host_sys::HostProcessState;
-use kernel_core::timers;
+use kernel_core::ledger::{self, Measured, Outside};
+use kernel_core::timers::{self, Instant};
+use kernel_files::host_memory;
 use kernel_files::tmpfs::space::total;
-use kernel_tasks::{Kernel, Process};
+use kernel_tasks::Kernel;
 use sandbox::MemoryKill;
 use sandbox_spec::Limits;
 
+use self::memory::Memory;
 use crate::control::Ending;
 use crate::engine::Engine;
-use crate::engine::census::{Census, Listed};
+use crate::engine::census::Census;
 use crate::kernel_process::MOST_TASKS;
 
 /// How often to look while a guest can run ...
@@ -30,7 +34,7 @@ const QUIET_INTERVAL_NANOS: u64 = 250_000_000;
 const QUIET_LIMITED_NANOS: u64 = 20_000_000;
 /// At least so long from look to look ...
 const LEAST_INTERVAL_NANOS: u64 = 1_000_000;
-/// ... and so many times what a look takes.
+/// ... and so many times what a look takes of CPU time.
 const SHARE_OF_LOOKS: u64 = 10;
 /// No guest fills memory faster: bytes in a nanosecond.
 const FASTEST_FILLING: u64 = 16;
@@ -42,58 +46,27 @@ const HIDDEN_NANOS: u64 = 400_000_000;
 /// Threads beyond the limit that a sandbox may have for a moment: those that begin and end.
 const OTHER_THREADS: u64 = 200;
 
+/// How many files that guests may have let go of are looked at in one look.
+const LEFT_BEHIND_PER_LOOK: usize = 32;
+
 /// Where no limit needs it, memory is looked at once in so many looks, to tell how much it was.
 const LOOKS_FOR_THE_REPORT: u64 = 10;
-/// So many processes that were killed for want of memory are told of.
-const MAX_KILLS_TOLD: usize = 8;
-
-/// Without a limit, the guests give way when less than one part in this many of the host's memory is
-/// left ...
-const RESERVED_PART: u64 = 10;
-/// ... and they hold more than one part in this many of it.
-const FAIR_PART: u64 = 4;
-
-/// The host's memory: all of it, and what is left. Zeroes if it does not say.
-fn host_memory() -> (u64, u64) {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let bytes = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let word = line.and_then(|line| line.split_whitespace().next());
-        word.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024)
-    };
-    (bytes("MemTotal:"), bytes("MemAvailable:"))
-}
-
-/// Whether the host itself is about to run out of memory.
-fn is_host_short() -> bool {
-    let (all, left) = host_memory();
-    left < all / RESERVED_PART
-}
 
 /// Watches what the guests use.
 pub struct Watch {
     engine: Weak<Engine>,
     kernel: Rc<Kernel>,
-    memory: Option<u64>,
+    memory: Memory,
     cpu_time: Option<Duration>,
     because: Rc<Cell<Option<Ending>>>,
-    peak: Cell<u64>,
-    kills: RefCell<Vec<MemoryKill>>,
     n_looks: Cell<u64>,
-    is_set: Cell<bool>,
-    /// Memory of the kernel process before there was a guest.
-    own_bytes_at_start: u64,
     max_tasks: u64,
     /// How often in a row there were hidden processes, and since when.
-    hidden: Cell<Option<(u32, timers::Instant)>>,
+    hidden: Cell<Option<(u32, Instant)>>,
     /// When to look again.
     interval: Cell<u64>,
-}
-
-/// Memory of the kernel process that no file shows.
-fn own_bytes() -> u64 {
-    let own = HostProcessState::own();
-    own.anonymous.saturating_add(own.page_tables)
+    next: Cell<Instant>,
+    me: Weak<Self>,
 }
 
 impl Watch {
@@ -104,98 +77,82 @@ impl Watch {
         limits: &Limits,
         because: &Rc<Cell<Option<Ending>>>,
     ) -> Rc<Self> {
-        Rc::new(Self {
+        let watch = Rc::new_cyclic(|me| Self {
             engine: Rc::downgrade(engine),
             kernel: Rc::clone(kernel),
-            memory: limits.memory.map(|size| size.0),
+            memory: Memory::new(kernel, limits, because),
             cpu_time: limits.cpu_time,
             because: Rc::clone(because),
-            peak: Cell::new(0),
-            kills: RefCell::default(),
             n_looks: Cell::new(0),
-            is_set: Cell::new(false),
-            own_bytes_at_start: own_bytes(),
             max_tasks: limits.processes.unwrap_or(MOST_TASKS).min(MOST_TASKS).into(),
             hidden: Cell::new(None),
             interval: Cell::new(INTERVAL_NANOS),
-        })
+            next: Cell::new(Instant::NEVER),
+            me: Weak::clone(me),
+        });
+        ledger::set_outside(Rc::<Self>::clone(&watch));
+        watch.interval.set(watch.until_filled().clamp(LEAST_INTERVAL_NANOS, INTERVAL_NANOS));
+        watch
     }
 
     /// The most memory that was seen in use at one time, or that one process said that it had.
     pub fn peak(&self) -> u64 {
-        self.peak.get().max(self.kernel.most_resident())
+        self.memory.peak().max(self.kernel.most_resident())
     }
 
     /// Processes, the first not among them, that were killed for want of memory.
     pub fn kills(&self) -> Vec<MemoryKill> {
-        self.kills.borrow().clone()
+        self.memory.kills()
     }
 
     /// Sets the next look.
-    pub fn set(self: &Rc<Self>) {
-        if self.is_set.replace(true) {
-            return;
+    pub fn set(&self) {
+        if self.next.get() == Instant::NEVER {
+            self.set_at(timers::now().after(self.interval.get()));
         }
-        let watch = Rc::clone(self);
-        self.kernel.timers.at(timers::now().after(self.interval.get()), move || {
-            watch.is_set.set(false);
-            watch.look();
-            watch.set();
+    }
+
+    fn set_at(&self, at: Instant) {
+        let Some(watch) = self.me.upgrade().filter(|_| at < self.next.get()) else { return };
+        self.next.set(at);
+        self.kernel.timers.at(at, move || {
+            // An earlier one may have been set after this.
+            if watch.next.get() == at {
+                watch.next.set(Instant::NEVER);
+                watch.look();
+                watch.set();
+            }
         });
     }
 
     fn look(&self) {
         let Some(engine) = self.engine.upgrade() else { return };
-        let started = timers::now();
+        // What this takes is what files held, and no part of what looks cost.
+        host_memory::look_for_unused(LEFT_BEHIND_PER_LOOK);
+        let started = host_sys::own_cpu_time();
         let n_looks = self.n_looks.get();
         self.n_looks.set(n_looks.wrapping_add(1));
         let census = engine.census();
         let is_due = n_looks.is_multiple_of(LOOKS_FOR_THE_REPORT);
-        let left = if self.memory.is_some() || is_due || is_host_short() {
-            self.look_at_memory(&census)
-        } else {
-            u64::MAX
-        };
+        if is_due || self.memory.needs_a_look() {
+            self.memory.look(&census);
+        }
         self.look_at_cpu_time(&census);
         self.look_for_hidden(&census);
-        let took = timers::now().0.saturating_sub(started.0);
-        self.interval.set(match (engine.is_quiet(), self.memory) {
-            (true, None) => QUIET_INTERVAL_NANOS,
-            (true, Some(_)) => QUIET_LIMITED_NANOS,
-            (false, _) => (left / FASTEST_FILLING).clamp(LEAST_INTERVAL_NANOS, INTERVAL_NANOS),
-        });
-        self.interval.set(self.interval.get().max(took.saturating_mul(SHARE_OF_LOOKS)));
-    }
-
-    /// Ends the largest process if all of them use too much. Returns how much they may still take.
-    fn look_at_memory(&self, census: &Census) -> u64 {
-        // What no guest process shows.
-        let own = own_bytes().saturating_sub(self.own_bytes_at_start);
-        let elsewhere = total::bytes() + self.kernel.namespaces.unattached_bytes();
-        let in_use = census.bytes() + own + elsewhere;
-        self.peak.set(self.peak.get().max(in_use));
-        let is_too_much = match self.memory {
-            Some(limit) => in_use > limit,
-            None => is_host_short() && in_use > host_memory().0 / FAIR_PART,
+        let most = match (engine.is_quiet(), self.memory.is_limited()) {
+            (true, false) => QUIET_INTERVAL_NANOS,
+            (true, true) => QUIET_LIMITED_NANOS,
+            (false, _) => INTERVAL_NANOS,
         };
-        if is_too_much {
-            // As Linux does: the largest one goes.
-            if let Some(largest) = census.processes.iter().max_by_key(|it| it.bytes()) {
-                self.end_for_memory(largest);
-            }
-        }
-        self.memory.map_or(u64::MAX, |limit| limit.saturating_sub(in_use))
+        let took = host_sys::own_cpu_time().saturating_sub(started);
+        let interval = self.until_filled().clamp(LEAST_INTERVAL_NANOS, most);
+        self.interval.set(interval.max(took.saturating_mul(SHARE_OF_LOOKS)));
     }
 
-    fn end_for_memory(&self, largest: &Listed) {
-        let process = largest.space.as_ref().and_then(|space| space.guest_process());
-        if let Some(process) = process {
-            self.note_kill(&process, largest.bytes());
-            self.end(&process, Ending::MemoryExceeded);
-        } else if let Some(pid) = largest.state.pid {
-            // Nobody knows whose it is.
-            host_sys::kill_child(pid);
-        }
+    /// How long the fastest guest needs until it has filled what is left, in nanoseconds.
+    fn until_filled(&self) -> u64 {
+        let on_disk = if host_memory::can_grow() { total::room() } else { u64::MAX };
+        self.memory.left().min(on_disk) / FASTEST_FILLING
     }
 
     /// A process that the kernel was not told of was made by code that attacks its shim. What more it
@@ -216,35 +173,29 @@ impl Watch {
         }
     }
 
-    /// Keeps for the report that a process is killed for want of memory. How the first one ends is
-    /// told anyway.
-    fn note_kill(&self, process: &Process, bytes: u64) {
-        let mut kills = self.kills.borrow_mut();
-        if self.is_first(process) || kills.len() >= MAX_KILLS_TOLD {
-            return;
-        }
-        let name = process.any_thread().map_or(Vec::new(), |thread| thread.name());
-        let name = String::from_utf8_lossy(&name).into_owned();
-        kills.push(MemoryKill { pid: process.pid.0, name, bytes });
-    }
-
-    fn is_first(&self, process: &Process) -> bool {
-        self.kernel.first().is_some_and(|first| first.pid == process.pid)
-    }
-
     fn look_at_cpu_time(&self, census: &Census) {
         let Some(limit) = self.cpu_time else { return };
         let Some(first) = self.kernel.first() else { return };
         let spent = census.cpu_time().saturating_add(host_sys::collected_cpu_time());
         if u128::from(spent) > limit.as_nanos() {
-            self.end(&first, Ending::CpuTimeExceeded);
+            self.because.set(Some(Ending::CpuTimeExceeded));
+            first.kill();
         }
     }
+}
 
-    fn end(&self, process: &Rc<Process>, why: Ending) {
-        if self.is_first(process) {
-            self.because.set(Some(why));
+impl Outside for Watch {
+    fn measure(&self) -> Measured {
+        host_memory::look_for_unused(LEFT_BEHIND_PER_LOOK);
+        let census = self.engine.upgrade().map(|engine| engine.census()).unwrap_or_default();
+        self.memory.measure(&census)
+    }
+
+    fn can_fill(&self) {
+        // What was mapped just now may be filled at once.
+        let pause = self.until_filled().max(LEAST_INTERVAL_NANOS);
+        if pause < INTERVAL_NANOS {
+            self.set_at(timers::now().after(pause));
         }
-        process.kill();
     }
 }

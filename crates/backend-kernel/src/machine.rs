@@ -376,7 +376,8 @@ impl Machine for GuestMachine {
 
     fn map_file(&self, file: &MappedFile, detail: u64) -> SysResult<()> {
         let (word, message) = self.pass_file(file)?;
-        self.set_action(action::MAP | word, [detail, message]);
+        let once = if file.is_for_once { action::ONCE } else { 0 };
+        self.set_action(action::MAP | once | word, [detail, message]);
         Ok(())
     }
 

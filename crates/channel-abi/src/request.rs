@@ -66,6 +66,8 @@ pub mod action {
     /// Map a file. Bits 8 to 15: its place in the file cache; bit 16: it is new and its
     /// descriptor is on the socket. First detail: flags to add to the mapping's.
     pub const MAP: u64 = 6;
+    /// A bit beside [`MAP`]: the descriptor is to be closed when the file is mapped.
+    pub const ONCE: u64 = 1 << 17;
     /// The file of this call is lent: its descriptor comes with the message that the second detail
     /// names, and the shim does the call by itself, as those to follow.
     pub const LEND: u64 = 7;

@@ -105,6 +105,13 @@ pub fn file(place: usize, number: u64) -> i32 {
     FILES.get(place).map_or(-1, |file| file.load(Relaxed))
 }
 
+/// Closes the descriptor at this place of the cache. The lock must be held.
+pub fn forget(place: usize) {
+    if let Some(file) = FILES.get(place) {
+        host::close(file.swap(-1, Relaxed));
+    }
+}
+
 /// Receives what messages up to `number` bring.
 pub fn catch_up(number: u64) {
     LOCK.lock();

@@ -44,7 +44,8 @@ pub fn mmap(thread: &Tcb, registers: &Registers) -> Result<i64, i64> {
     }
     // Locked memory is the host's to give; the guest's limit is the kernel's.
     let args = [address, length, protection, flags, fd, offset];
-    if flags & map::LOCKED != 0 && flags & map::ANONYMOUS != 0 {
+    let is_private_memory = flags & (map::ANONYMOUS | map::SHARED) == map::ANONYMOUS;
+    if flags & map::LOCKED != 0 && is_private_memory {
         let result = request(thread, nr::MMAP as u32, args);
         if result < 0 {
             return Ok(result);
@@ -52,9 +53,13 @@ pub fn mmap(thread: &Tcb, registers: &Registers) -> Result<i64, i64> {
     }
     let flags = flags & !map::LOCKED;
     let hint = if flags & map::FIXED == 0 { usable_hint(address, length) } else { address };
-    if flags & map::ANONYMOUS != 0 {
+    if is_private_memory {
         return Ok(host::mmap(hint, length, protection & KNOWN_PROTECTION, flags, -1, 0));
     }
+    // Memory that processes share is a file of the kernel's, which counts it: a host process does not show what it has
+    // filled there and let go of.
+    let offset = if flags & map::ANONYMOUS != 0 { 0 } else { offset };
+    let flags = flags & !map::ANONYMOUS;
     map_file(thread, nr::MMAP as u32, args, |file, add_flags| {
         host::mmap(
             hint,
@@ -88,8 +93,12 @@ pub fn map_file(
     let add_flags = slot.args[reply::DETAIL].load(Relaxed);
     let message = slot.args[reply::DETAIL2].load(Relaxed);
     inbox::LOCK.lock();
-    let file = inbox::file((word >> action::INDEX_SHIFT & 0xff) as usize, message);
+    let place = (word >> action::INDEX_SHIFT & 0xff) as usize;
+    let file = inbox::file(place, message);
     let address = map(file, add_flags);
+    if word & action::ONCE != 0 {
+        inbox::forget(place);
+    }
     inbox::LOCK.unlock();
     Ok(address)
 }

@@ -175,6 +175,13 @@ pub fn kill_child(pid: Pid) {
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 
+/// Stops a child that was listed and has not been collected, or has it go on.
+pub fn stop_child(pid: Pid, is_to_stop: bool) {
+    use rustix::process::Signal;
+    let signal = if is_to_stop { Signal::STOP } else { Signal::CONT };
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
 /// A process as `/proc` knows it. That may be by another number than ours, because `/proc` is
 /// the host's and this process may be in a pid namespace of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -231,6 +238,11 @@ pub fn process_cpu_time(pid: Pid) -> u64 {
     /// `CPUCLOCK_SCHED`.
     const PROCESS_CLOCK: i32 = 2;
     read_clock((!pid.as_raw_nonzero().get() << 3) | PROCESS_CLOCK)
+}
+
+/// CPU time of the calling thread in nanoseconds.
+pub fn own_cpu_time() -> u64 {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 fn read_clock(clock: libc::clockid_t) -> u64 {

@@ -40,6 +40,15 @@ pub fn open_again(file: impl AsFd, flags: OFlags) -> rustix::io::Result<OwnedFd>
     rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())
 }
 
+/// Whether somebody else has the file of `reader` open or mapped. `reader` is an open file for reading only, and the only
+/// descriptor of it. A host where leases are switched off cannot say, and nobody counts.
+pub fn has_other_users(reader: BorrowedFd<'_>) -> bool {
+    // A lease for writing is granted to the only open file of a file, and goes with it.
+    // SAFETY: takes two numbers.
+    let granted = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
+    granted != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN)
+}
+
 /// How many descriptors this process may have.
 pub fn file_limit() -> u64 {
     use rustix::process::{Resource, getrlimit};

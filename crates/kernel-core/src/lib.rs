@@ -18,6 +18,7 @@ pub mod host_events;
 pub mod io;
 pub mod kept_events;
 pub mod landlock;
+pub mod ledger;
 pub mod memory;
 pub mod moment;
 pub mod supervisor;

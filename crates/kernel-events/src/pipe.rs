@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 use kernel_core::host_events::HostEvents;
 use kernel_core::io::{Sink, SliceSource, Source, VecSink};
+use kernel_core::ledger;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::attachments::Attachments;
 use kernel_files::{FileKind, Metadata, OpenFile, lending};
@@ -132,6 +133,11 @@ impl Pipe {
         }
         if grows && size > MAX_SIZE_PRIVILEGED {
             return Err(Errno::ENOMEM);
+        }
+        // As where a user has reached `fs.pipe-user-pages-soft`.
+        let more = size.saturating_sub(self.size()) as u64;
+        if grows && ledger::room_for(more) < more {
+            return Err(Errno::EPERM);
         }
         match &mut *self.store.borrow_mut() {
             Store::Ring(ring) => ring.resize(size / PAGE_SIZE)?,

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
 use kernel_core::facts;
+use kernel_core::ledger::{self, ALLOCATION, Charge, Kind};
 use kernel_core::moment::Moment;
 use linux_abi::{Errno, SysResult};
 
@@ -20,6 +21,12 @@ use crate::notify::{self, Event};
 
 /// How many dentries are remembered before unused ones are forgotten.
 const MAX_REMEMBERED: usize = 100_000;
+
+/// At most one part in this many of the sandbox's memory is for dentries.
+const MEMORY_PART: u64 = 16;
+
+/// What a dentry takes, with its places in its parent's table and in the list of all, but for its name.
+const DENTRY_BYTES: u64 = size_of::<Dentry>() as u64 + 4 * ALLOCATION;
 
 /// How many dentries are looked at when one too many is made.
 const SWEEP_STEPS: usize = 4;
@@ -39,6 +46,7 @@ pub struct Dentry {
     seen: Cell<Moment>,
     /// Used since the sweep last came by.
     is_recent: Cell<bool>,
+    _charge: Charge,
 }
 
 struct Place {
@@ -71,7 +79,10 @@ impl Dentry {
     }
 
     fn with(name: Rc<[u8]>, parent: Option<Rc<Dentry>>, inode: Option<Rc<dyn Inode>>) -> Rc<Self> {
+        // Never refused: those that nobody uses are forgotten when they take too much.
+        let charge = Charge::forced(Kind::Dentries, DENTRY_BYTES + name.len() as u64);
         Rc::new(Self {
+            _charge: charge,
             place: RefCell::new(Place { name, parent }),
             inode,
             children: RefCell::default(),
@@ -285,13 +296,19 @@ impl Drop for Dentry {
     }
 }
 
+/// Whether all dentries together take more than their part of the sandbox's memory, or nothing is left of it.
+fn takes_too_much() -> bool {
+    let is_large = |limit| ledger::held_by(Kind::Dentries) > limit / MEMORY_PART;
+    ledger::limit().is_some_and(is_large) || ledger::room() == 0
+}
+
 /// Puts a new dentry on the list of those that the sweep may forget, and sweeps a little if the
 /// list is long.
 fn remember(dentry: &Rc<Dentry>) {
     REMEMBERED.with_borrow_mut(|list| list.push_back(Rc::downgrade(dentry)));
     for _ in 0..SWEEP_STEPS {
         let candidate = REMEMBERED.with_borrow_mut(|list| {
-            if list.len() > MAX_REMEMBERED { list.pop_front() } else { None }
+            if list.len() > MAX_REMEMBERED || takes_too_much() { list.pop_front() } else { None }
         });
         let Some(candidate) = candidate else { return };
         let Some(candidate) = candidate.upgrade() else { continue };

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
+use kernel_core::ledger::{self, Charge, Kind};
 use linux_abi::{Errno, Fd, SysResult};
 
 use crate::lending::Lender;
@@ -27,6 +28,13 @@ pub struct FdTable {
     id: u64,
     /// Who lends files of this table to the guest process.
     lender: Option<Weak<dyn Lender>>,
+    /// For the entries.
+    charge: Charge,
+}
+
+/// What so many entries take.
+fn memory_of(n_entries: usize) -> u64 {
+    n_entries as u64 * size_of::<Option<Descriptor>>() as u64
 }
 
 impl Default for FdTable {
@@ -34,13 +42,16 @@ impl Default for FdTable {
         thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
         let id = NEXT.get();
         NEXT.set(id + 1);
-        Self { entries: Vec::new(), lowest_free: 0, id, lender: None }
+        let charge = Charge::none(Kind::OpenFiles);
+        Self { entries: Vec::new(), lowest_free: 0, id, lender: None, charge }
     }
 }
 
 impl Clone for FdTable {
     fn clone(&self) -> Self {
-        Self { entries: self.entries.clone(), lowest_free: self.lowest_free, ..Self::default() }
+        let charge = Charge::forced(Kind::OpenFiles, memory_of(self.entries.len()));
+        let (entries, lowest_free) = (self.entries.clone(), self.lowest_free);
+        Self { entries, lowest_free, charge, ..Self::default() }
     }
 }
 
@@ -73,6 +84,12 @@ impl FdTable {
         self.entries.get_mut(index).and_then(Option::as_mut).ok_or(Errno::EBADF)
     }
 
+    /// `ENOMEM` if there is no room for a copy.
+    pub fn check_room_for_copy(&self) -> SysResult<()> {
+        let fits = ledger::has_room_to_go_on(memory_of(self.entries.len()));
+        if fits { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
     /// Gives `file` the lowest free number from `lowest` on and below `limit`; `EMFILE` if there
     /// is none.
     pub fn add(
@@ -83,6 +100,10 @@ impl FdTable {
         close_on_exec: bool,
     ) -> SysResult<Fd> {
         let index = self.find_free(lowest, limit)?;
+        // As when the system's table of files is full.
+        if !ledger::has_room_to_go_on(1) {
+            return Err(Errno::ENFILE);
+        }
         if lowest as usize <= self.lowest_free {
             self.lowest_free = index + 1;
         }
@@ -120,6 +141,7 @@ impl FdTable {
 
     fn put(&mut self, index: usize, descriptor: Descriptor) -> SysResult<()> {
         if index >= self.entries.len() {
+            self.charge.resize(memory_of(index + 1)).map_err(|_| Errno::ENOMEM)?;
             self.entries.try_reserve(index + 1 - self.entries.len()).map_err(|_| Errno::ENOMEM)?;
             self.entries.resize_with(index + 1, || None);
         }
@@ -178,6 +200,7 @@ impl FdTable {
     /// Takes every descriptor out.
     pub fn remove_all(&mut self) -> Vec<Rc<OpenFile>> {
         self.lowest_free = 0;
+        self.charge.force(0);
         if let Some(lender) = self.lender.as_ref().and_then(Weak::upgrade) {
             lender.take_all_back();
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 
 use kernel_core::io::Sink;
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::{OpenFlags, ioctl};
 use linux_abi::{Errno, SysResult};
@@ -29,6 +30,9 @@ const MASK_CREATE: u32 = 0x1000_0000;
 /// The size of `struct inotify_event` without its name.
 const HEADER: usize = 16;
 
+/// What a watch takes, with the file's own note of it.
+const WATCH_BYTES: u64 = 3 * ALLOCATION + 64;
+
 #[derive(Clone, PartialEq, Eq)]
 struct Record {
     watch: i32,
@@ -45,6 +49,11 @@ impl Record {
 
     fn size(&self) -> usize {
         HEADER + self.padded_name()
+    }
+
+    /// What it takes while it waits.
+    fn memory(&self) -> u64 {
+        (size_of::<Self>() + self.name.len()) as u64 + ALLOCATION
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -65,11 +74,29 @@ struct Watch {
     mask: u32,
 }
 
-#[derive(Default)]
 struct State {
     watches: BTreeMap<i32, Watch>,
     last_watch: i32,
     events: VecDeque<Record>,
+    /// Events were lost, and the last one in the queue says so.
+    has_overflowed: bool,
+    /// For the events.
+    queued: Charge,
+    /// For the watches.
+    watching: Charge,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            watches: BTreeMap::new(),
+            last_watch: 0,
+            events: VecDeque::new(),
+            has_overflowed: false,
+            queued: Charge::none(Kind::Queues),
+            watching: Charge::none(Kind::Queues),
+        }
+    }
 }
 
 /// An inotify instance.
@@ -109,6 +136,8 @@ impl Inotify {
         if state.watches.len() >= MAX_WATCHES {
             return Err(Errno::ENOSPC);
         }
+        let memory = (state.watches.len() as u64 + 1) * WATCH_BYTES;
+        state.watching.resize(memory).map_err(|_| Errno::ENOSPC)?;
         state.last_watch = state.last_watch.checked_add(1).ok_or(Errno::ENOSPC)?;
         let number = state.last_watch;
         state.watches.insert(number, Watch { inode: Rc::clone(inode), mask: wanted });
@@ -124,7 +153,11 @@ impl Inotify {
     }
 
     fn forget(&self, number: i32) -> SysResult<()> {
-        let watch = self.state.borrow_mut().watches.remove(&number).ok_or(Errno::EINVAL)?;
+        let mut state = self.state.borrow_mut();
+        let watch = state.watches.remove(&number).ok_or(Errno::EINVAL)?;
+        let memory = state.watches.len() as u64 * WATCH_BYTES;
+        state.watching.force(memory);
+        drop(state);
         let this: Weak<dyn Watcher> = self.this.clone();
         Watchers::remove(&*watch.inode, &this, number);
         Ok(())
@@ -135,13 +168,21 @@ impl Inotify {
         if state.events.back() == Some(&record) {
             return;
         }
-        if state.events.len() >= MAX_EVENTS {
-            if state.events.len() == MAX_EVENTS {
+        let memory = state.queued.bytes() + record.memory();
+        if state.events.len() >= MAX_EVENTS || state.queued.resize(memory).is_err() {
+            if !state.has_overflowed {
+                state.has_overflowed = true;
                 let name = Box::default();
-                state.events.push_back(Record { watch: -1, mask: Q_OVERFLOW, cookie: 0, name });
+                let lost = Record { watch: -1, mask: Q_OVERFLOW, cookie: 0, name };
+                let memory = state.queued.bytes() + lost.memory();
+                state.queued.force(memory);
+                state.events.push_back(lost);
+                drop(state);
+                self.queue.wake(PollEvents::READABLE);
             }
             return;
         }
+        state.has_overflowed = false;
         state.events.push_back(record);
         drop(state);
         self.queue.wake(PollEvents::READABLE);
@@ -190,7 +231,10 @@ impl FileOps for Inotify {
                 Err(errno) if n_read == 0 => return Err(errno),
                 _ => break,
             }
+            let memory = record.memory();
+            let left = state.queued.bytes().saturating_sub(memory);
             state.events.pop_front();
+            state.queued.force(left);
         }
         Ok(n_read)
     }

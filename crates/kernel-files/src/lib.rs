@@ -23,6 +23,7 @@ pub mod device_numbers;
 pub mod directory_file;
 pub mod dnotify;
 pub mod fs_context;
+pub mod host_memory;
 pub mod host_stream;
 pub mod hostfs;
 pub mod inode;

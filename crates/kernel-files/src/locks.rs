@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use kernel_core::timers::Instant;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::OpenFlags;
@@ -49,7 +50,6 @@ pub enum LockOwner {
 }
 
 /// The locks of one file; hangs on its inode.
-#[derive(Default)]
 pub struct FileLocks {
     whole: RefCell<Vec<(u64, LockKind)>>,
     ranges: RefCell<Ranges>,
@@ -57,6 +57,27 @@ pub struct FileLocks {
     pub queue: WaitQueue,
     /// The leases.
     pub leases: Leases,
+    charge: RefCell<Charge>,
+}
+
+impl Default for FileLocks {
+    fn default() -> Self {
+        Self {
+            whole: RefCell::default(),
+            ranges: RefCell::default(),
+            queue: WaitQueue::default(),
+            leases: Leases::default(),
+            charge: RefCell::new(Charge::none(Kind::Locks)),
+        }
+    }
+}
+
+/// What a lock takes.
+const LOCK_BYTES: u64 = 2 * size_of::<RecordLock>() as u64;
+
+/// What so many locked ranges take.
+fn memory_of(n_ranges: usize) -> u64 {
+    if n_ranges == 0 { 0 } else { n_ranges as u64 * LOCK_BYTES + ALLOCATION }
 }
 
 thread_local! {
@@ -115,10 +136,15 @@ impl FileLocks {
         }
         let eased = {
             let mut ranges = self.ranges.borrow_mut();
-            if ranges.len() >= MAX_RECORDS {
+            // What is locked may be split in three.
+            if ranges.len() >= MAX_RECORDS
+                || self.charge.borrow_mut().resize(memory_of(ranges.len() + 2)).is_err()
+            {
                 return Err(Errno::ENOLCK);
             }
-            ranges.replace(wanted.owner, wanted.range, Some(*wanted))
+            let eased = ranges.replace(wanted.owner, wanted.range, Some(*wanted));
+            self.charge.borrow_mut().force(memory_of(ranges.len()));
+            eased
         };
         if eased {
             self.queue.wake(PollEvents::MSG);
@@ -128,7 +154,10 @@ impl FileLocks {
 
     /// Unlocks a range.
     pub fn unlock(&self, owner: LockOwner, range: RangeLock) {
-        let eased = self.ranges.borrow_mut().replace(owner, range, None);
+        let mut ranges = self.ranges.borrow_mut();
+        let eased = ranges.replace(owner, range, None);
+        self.charge.borrow_mut().force(memory_of(ranges.len()));
+        drop(ranges);
         if eased {
             self.queue.wake(PollEvents::MSG);
         }

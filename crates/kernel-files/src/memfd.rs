@@ -3,38 +3,35 @@
 //! They are memfds of the host from the start, so that the host, which knows all mappings,
 //! enforces the seals.
 
-pub mod budget;
-
 use std::any::Any;
 use std::cell::Cell;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::rc::Rc;
 
-use host_sys::{errno_of, open_again, rustix};
+use host_sys::{errno_of, rustix};
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger;
 use linux_abi::files::OpenFlags;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
-use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, SealFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, SeekFrom};
 
 use crate::anonymous::detached;
 use crate::attachments::Attachments;
+use crate::host_memory::HostMemory;
 use crate::inode::{Allocate, Content, Extent, Inode, WriteAt, Xattrs};
 use crate::metadata::{AttributeChange, DeviceNumber, FileKind, Metadata, timestamp};
-use crate::open_file::{MapRequest, MappedFile, OpenFile, allocate_map_ids};
+use crate::open_file::{MapRequest, MappedFile, OpenFile};
 use crate::regular_file::RegularFile;
 use crate::xattr_map::XattrMap;
 
 /// A file in memory without a name.
 pub struct Memfd {
-    host: Rc<OwnedFd>,
-    map_ids: u64,
+    memory: HostMemory,
     mode: Cell<u32>,
     uid: Cell<u32>,
     gid: Cell<u32>,
     modified: Cell<Timespec>,
-    /// How many bytes it holds of the budget.
-    charged: Cell<u64>,
     xattrs: XattrMap,
     attachments: Attachments,
 }
@@ -61,13 +58,11 @@ impl Memfd {
         }
         let host = rustix::fs::memfd_create("belljar", flags).map_err(errno_of)?;
         let inode = Rc::new(Self {
-            host: Rc::new(host),
-            map_ids: allocate_map_ids(),
+            memory: HostMemory::new(host, None),
             mode: Cell::new(if options.no_exec { 0o666 } else { 0o777 }),
             uid: Cell::new(options.uid),
             gid: Cell::new(options.gid),
             modified: Cell::new(timestamp()),
-            charged: Cell::new(0),
             xattrs: XattrMap::default(),
             attachments: Attachments::default(),
         });
@@ -77,17 +72,15 @@ impl Memfd {
         Ok(OpenFile::at(ops, OpenFlags::RDWR | OpenFlags::LARGEFILE, location))
     }
 
-    fn touch(&self) {
-        self.modified.set(timestamp());
+    /// Whether all of a range has its blocks already.
+    fn is_data(&self, offset: u64, length: u64) -> bool {
+        let data = self.seek_extent(Extent::Data, offset);
+        let hole = self.seek_extent(Extent::Hole, offset);
+        data == Ok(offset) && hole.is_ok_and(|hole| hole >= offset.saturating_add(length))
     }
 
-    /// The file holds more or less than before.
-    fn recount(&self) {
-        const BLOCK: u64 = 512;
-        // The host answers for a file that it has open.
-        let Ok(stat) = rustix::fs::fstat(&*self.host) else { return };
-        let now = stat.st_blocks.cast_unsigned().saturating_mul(BLOCK);
-        budget::recount(self.charged.replace(now), now);
+    fn touch(&self) {
+        self.modified.set(timestamp());
     }
 }
 
@@ -97,7 +90,7 @@ fn memfd_of(file: &OpenFile) -> SysResult<&Memfd> {
 
 /// The seals of a memfd; `EINVAL` for files that cannot have any.
 pub fn seals(file: &OpenFile) -> SysResult<u32> {
-    let seals = rustix::fs::fcntl_get_seals(&*memfd_of(file)?.host).map_err(errno_of)?;
+    let seals = rustix::fs::fcntl_get_seals(memfd_of(file)?.memory.host()?).map_err(errno_of)?;
     Ok(seals.bits())
 }
 
@@ -108,7 +101,7 @@ pub fn add_seals(file: &OpenFile, seals: u32) -> SysResult<()> {
         return Err(Errno::EPERM);
     }
     let seals = SealFlags::from_bits(seals).ok_or(Errno::EINVAL)?;
-    rustix::fs::fcntl_add_seals(&*memfd.host, seals).map_err(errno_of)
+    rustix::fs::fcntl_add_seals(memfd.memory.host()?, seals).map_err(errno_of)
 }
 
 impl Inode for Memfd {
@@ -121,7 +114,7 @@ impl Inode for Memfd {
     }
 
     fn metadata(&self) -> SysResult<Metadata> {
-        let stat = rustix::fs::fstat(&*self.host).map_err(errno_of)?;
+        let stat = rustix::fs::fstat(self.memory.host()?).map_err(errno_of)?;
         let time = self.modified.get();
         Ok(Metadata {
             device: DeviceNumber::new(0, 1),
@@ -164,13 +157,17 @@ impl Inode for Memfd {
 
 impl Content for Memfd {
     fn size(&self) -> SysResult<u64> {
-        Ok(rustix::fs::fstat(&*self.host).map_err(errno_of)?.st_size.cast_unsigned())
+        Ok(rustix::fs::fstat(self.memory.host()?).map_err(errno_of)?.st_size.cast_unsigned())
     }
 
     fn read(&self, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
         let mut n_read = 0;
         while sink.remaining() > 0 {
-            match sink.put_from_host(self.host.as_fd(), Some(offset + n_read as u64), usize::MAX) {
+            match sink.put_from_host(
+                self.memory.host()?.as_fd(),
+                Some(offset + n_read as u64),
+                usize::MAX,
+            ) {
                 Ok(0) => break,
                 Ok(n) => n_read += n,
                 Err(errno) if n_read == 0 => return Err(errno),
@@ -185,30 +182,34 @@ impl Content for Memfd {
             WriteAt::Offset(offset) => offset,
             WriteAt::End => self.size()?,
         };
+        let wanted = source.remaining() as u64;
         // What the file holds already can be written again.
-        let held = self.size()?.saturating_sub(start);
-        let most = usize::try_from(budget::room().saturating_add(held)).unwrap_or(usize::MAX);
+        let room = match self.is_data(start, wanted) {
+            true => wanted,
+            false => ledger::room_for(wanted),
+        };
+        let most = usize::try_from(room).unwrap_or(usize::MAX);
         if most == 0 {
             return Err(Errno::ENOSPC);
         }
         let mut n_written = 0;
         while source.remaining() > 0 {
             let position = Some(start + n_written as u64);
-            match source.take_to_host(self.host.as_fd(), position, most - n_written) {
+            match source.take_to_host(self.memory.host()?.as_fd(), position, most - n_written) {
                 Ok(0) => break,
                 Ok(n) => n_written += n,
                 Err(errno) if n_written == 0 => return Err(errno),
                 Err(_) => break,
             }
         }
-        self.recount();
+        self.memory.recount();
         self.touch();
         Ok((n_written, start + n_written as u64))
     }
 
     fn truncate(&self, size: u64) -> SysResult<()> {
-        rustix::fs::ftruncate(&*self.host, size).map_err(errno_of)?;
-        self.recount();
+        rustix::fs::ftruncate(self.memory.host()?, size).map_err(errno_of)?;
+        self.memory.recount();
         self.touch();
         Ok(())
     }
@@ -216,14 +217,13 @@ impl Content for Memfd {
     fn map(&self, request: MapRequest) -> SysResult<MappedFile> {
         if request.shared && request.writable {
             let sealed = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
-            let seals = rustix::fs::fcntl_get_seals(&*self.host).map_err(errno_of)?;
+            let seals = rustix::fs::fcntl_get_seals(self.memory.host()?).map_err(errno_of)?;
             if seals.intersects(sealed) {
                 return Err(Errno::EPERM);
             }
-            return Ok(MappedFile { host: Rc::clone(&self.host), id: self.map_ids });
+            return self.memory.map(true);
         }
-        let read_only = open_again(&*self.host, OFlags::RDONLY).map_err(errno_of)?;
-        Ok(MappedFile { host: Rc::new(read_only), id: self.map_ids + 1 })
+        self.memory.map(false)
     }
 
     fn allocate(&self, what: Allocate, offset: u64, length: u64) -> SysResult<()> {
@@ -233,11 +233,11 @@ impl Content for Memfd {
             Allocate::PunchHole => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
             _ => return Err(Errno::EOPNOTSUPP),
         };
-        if what != Allocate::PunchHole && length > budget::room() {
+        if what != Allocate::PunchHole && ledger::room_for(length) < length {
             return Err(Errno::ENOSPC);
         }
-        rustix::fs::fallocate(&*self.host, flags, offset, length).map_err(errno_of)?;
-        self.recount();
+        rustix::fs::fallocate(self.memory.host()?, flags, offset, length).map_err(errno_of)?;
+        self.memory.recount();
         Ok(())
     }
 
@@ -246,12 +246,6 @@ impl Content for Memfd {
             Extent::Data => SeekFrom::Data(offset),
             Extent::Hole => SeekFrom::Hole(offset),
         };
-        rustix::fs::seek(&*self.host, to).map_err(errno_of)
-    }
-}
-
-impl Drop for Memfd {
-    fn drop(&mut self) {
-        budget::recount(self.charged.get(), 0);
+        rustix::fs::seek(self.memory.host()?, to).map_err(errno_of)
     }
 }

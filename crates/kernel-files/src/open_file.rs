@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use kernel_core::memory::UserMemory;
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::files::{MountFlags, OpenFlags};
@@ -82,6 +83,9 @@ pub struct MappedFile {
     /// Names the file behind the descriptor. Equal ids are the same file with the same access, so
     /// that a guest process that has the descriptor already need not be sent it again.
     pub id: u64,
+    /// A guest process closes the descriptor when it has mapped the file. Else it may keep it to map the file again, and
+    /// what is in memory that all others have let go of would be held for as long.
+    pub is_for_once: bool,
 }
 
 /// Two numbers that no other mapped file has.
@@ -306,7 +310,11 @@ pub struct OpenFile {
     release_observers: RefCell<Vec<Weak<dyn ReleaseObserver>>>,
     location: Option<Location>,
     attachments: Attachments,
+    _charge: Charge,
 }
+
+/// What an open file takes, with what is behind it.
+const OPEN_FILE_BYTES: u64 = size_of::<OpenFile>() as u64 + 4 * ALLOCATION;
 
 impl OpenFile {
     /// A new open file. `flags` are those that `F_GETFL` shows.
@@ -323,6 +331,8 @@ impl OpenFile {
         thread_local!(static NEXT: Cell<u64> = const { Cell::new(1) });
         let id = NEXT.get();
         NEXT.set(id + 1);
+        // Whoever gives it a number finds out whether that is too much.
+        let charge = Charge::forced(Kind::OpenFiles, OPEN_FILE_BYTES);
         Rc::new(Self {
             ops,
             flags: Cell::new(flags),
@@ -332,6 +342,7 @@ impl OpenFile {
             location,
             attachments: Attachments::default(),
             release_observers: RefCell::default(),
+            _charge: charge,
         })
     }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use linux_abi::{Errno, SysResult};
 
 use crate::inode::{XattrMode, Xattrs};
@@ -11,9 +12,21 @@ use crate::inode::{XattrMode, Xattrs};
 const MAX_BYTES: usize = 128 << 10;
 
 /// The extended attributes of a file that lives in memory.
-#[derive(Default)]
 pub struct XattrMap {
     values: RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
+    charge: RefCell<Charge>,
+}
+
+impl Default for XattrMap {
+    fn default() -> Self {
+        let charge = RefCell::new(Charge::none(Kind::Inodes));
+        Self { values: RefCell::default(), charge }
+    }
+}
+
+/// What a map takes.
+fn memory_of(n_values: usize, n_bytes: usize) -> u64 {
+    n_bytes as u64 + n_values as u64 * 3 * ALLOCATION
 }
 
 impl XattrMap {
@@ -43,12 +56,19 @@ impl Xattrs for XattrMap {
         if used + name.len() + value.len() > MAX_BYTES {
             return Err(Errno::ENOSPC);
         }
+        let memory = memory_of(values.len() + 1, used + name.len() + value.len());
+        self.charge.borrow_mut().resize(memory).map_err(|_| Errno::ENOSPC)?;
         values.insert(name.to_vec(), value.to_vec());
         Ok(())
     }
 
     fn remove(&self, name: &[u8]) -> SysResult<()> {
-        self.values.borrow_mut().remove(name).map(drop).ok_or(Errno::ENODATA)
+        let mut values = self.values.borrow_mut();
+        values.remove(name).ok_or(Errno::ENODATA)?;
+        let n_bytes = values.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let memory = if values.is_empty() { 0 } else { memory_of(values.len(), n_bytes) };
+        self.charge.borrow_mut().force(memory);
+        Ok(())
     }
 
     fn list(&self) -> SysResult<Vec<Vec<u8>>> {

@@ -8,8 +8,7 @@ use anyhow::{Result, anyhow};
 use fastrand::Rng;
 use kernel_core::credentials::Credentials;
 use kernel_core::host_events::HostEvents;
-use kernel_core::timers;
-use kernel_files::memfd;
+use kernel_core::{ledger, timers};
 use kernel_files::root::{Hooks, default_root};
 use kernel_files::special::SpecialFiles;
 use kernel_proc::{Sources, SystemFacts, proc_fs, sys_fs};
@@ -58,7 +57,7 @@ impl World {
             sys: Some(sys_fs(&sources)),
             devpts: Some(kernel.terminals.devpts()),
         };
-        memfd::budget::set_limit(DISK);
+        ledger::set_limit(DISK);
         let mut spec = SandboxSpec::new(["/program"]);
         spec.root = RootFs::Directory(folder.to_owned());
         spec.limits.disk = Some(ByteSize(DISK));

@@ -214,7 +214,7 @@ impl Layout {
 
 impl Copy {
     fn new(memory: OwnedFd, layout: Layout) -> Self {
-        let file = MappedFile { host: Rc::new(memory), id: allocate_map_ids() };
+        let file = MappedFile { host: Rc::new(memory), id: allocate_map_ids(), is_for_once: false };
         Self { file, layout }
     }
 }

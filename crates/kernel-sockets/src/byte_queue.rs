@@ -4,6 +4,7 @@
 //! up to what the caller says is allowed, and is given back when the queue is empty and large.
 
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{Charge, Kind};
 use linux_abi::{Errno, SysResult};
 
 /// The first piece of memory.
@@ -13,11 +14,18 @@ const FIRST_SIZE: usize = 4 << 10;
 const KEPT_SIZE: usize = 256 << 10;
 
 /// A first-in, first-out queue of bytes.
-#[derive(Default)]
 pub struct ByteQueue {
     memory: Vec<u8>,
     start: usize,
     len: usize,
+    /// For the memory.
+    charge: Charge,
+}
+
+impl Default for ByteQueue {
+    fn default() -> Self {
+        Self { memory: Vec::new(), start: 0, len: 0, charge: Charge::none(Kind::Sockets) }
+    }
 }
 
 impl ByteQueue {
@@ -31,10 +39,16 @@ impl ByteQueue {
         self.len == 0
     }
 
-    /// Takes up to `max` bytes from `source`. Returns how many came.
+    /// Takes up to `max` bytes from `source`. Returns how many came: fewer if there is no memory for more, `ENOBUFS` if
+    /// there is none for any.
     pub fn fill(&mut self, source: &mut dyn Source, max: usize) -> SysResult<usize> {
-        let wanted = source.remaining().min(max);
-        self.reserve(wanted)?;
+        let mut wanted = source.remaining().min(max);
+        if let Err(errno) = self.reserve(wanted) {
+            wanted = wanted.min(self.memory.len() - self.len);
+            if wanted == 0 {
+                return Err(errno);
+            }
+        }
         let mut n_taken = 0;
         while n_taken < wanted {
             let end = self.wrap(self.start + self.len);
@@ -91,6 +105,7 @@ impl ByteQueue {
             self.start = 0;
             if self.memory.len() > KEPT_SIZE {
                 self.memory = Vec::new();
+                self.charge.force(0);
             }
         }
     }
@@ -111,8 +126,13 @@ impl ByteQueue {
             return Ok(());
         }
         let size = needed.checked_next_power_of_two().ok_or(Errno::ENOMEM)?.max(FIRST_SIZE);
+        let before = self.charge.bytes();
+        self.charge.resize(size as u64).map_err(|_| Errno::ENOBUFS)?;
         let mut memory = Vec::new();
-        memory.try_reserve_exact(size).map_err(|_| Errno::ENOMEM)?;
+        if memory.try_reserve_exact(size).is_err() {
+            self.charge.force(before);
+            return Err(Errno::ENOBUFS);
+        }
         let first = (self.memory.len() - self.start).min(self.len);
         memory
             .extend_from_slice(self.memory.get(self.start..self.start + first).unwrap_or_default());

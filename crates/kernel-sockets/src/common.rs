@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel_core::landlock::Domain;
+use kernel_core::ledger::{self, Charge, Kind};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::sockets::shut;
 use linux_abi::{Errno, SysResult};
@@ -65,11 +66,23 @@ pub struct Common {
     pub landlock: RefCell<Option<Rc<Domain>>>,
     error: Cell<Option<Errno>>,
     shutdown: Cell<Shutdown>,
+    _charge: Charge,
+}
+
+/// What a socket takes before anything is in it, with its place in the tables.
+const SOCKET_BYTES: u64 = 1536;
+
+/// `ENOBUFS` if there is no memory for so many more sockets.
+pub fn check_room(n: u64) -> SysResult<()> {
+    let wanted = n * SOCKET_BYTES;
+    if ledger::room_for(wanted) < wanted { Err(Errno::ENOBUFS) } else { Ok(()) }
 }
 
 impl Common {
     /// A new socket of `network`.
     pub fn new(network: &Rc<Network>, domain: u16, kind: u32, protocol: u16) -> Self {
+        // Whoever makes it has checked that there is room.
+        let charge = Charge::forced(Kind::Sockets, SOCKET_BYTES);
         Self {
             network: Rc::clone(network),
             domain,
@@ -82,6 +95,7 @@ impl Common {
             landlock: RefCell::default(),
             error: Cell::new(None),
             shutdown: Cell::default(),
+            _charge: charge,
         }
     }
 

@@ -7,6 +7,7 @@ use linux_abi::sockets::inet::ipproto;
 use linux_abi::sockets::{af, sock};
 use linux_abi::{Errno, SysResult};
 
+use crate::common::check_room;
 use crate::inet::{IcmpSocket, TcpSocket, UdpSocket};
 use crate::netlink::NetlinkSocket;
 use crate::unix::{self, UnixSocket};
@@ -58,7 +59,9 @@ fn create_any(
     kind: u32,
     protocol: i32,
 ) -> SysResult<Rc<dyn SocketOps>> {
-    match check(family, kind)? {
+    let family = check(family, kind)?;
+    check_room(1)?;
+    match family {
         af::UNIX => {
             check_unix_protocol(protocol)?;
             Ok(UnixSocket::new(network, kind)?)
@@ -110,6 +113,7 @@ pub fn create_pair(
     match check(family, kind)? {
         af::UNIX => {
             check_unix_protocol(protocol)?;
+            check_room(2)?;
             let (first, second) = unix::pair(network, caller, kind)?;
             set_owner(&*first, caller);
             set_owner(&*second, caller);

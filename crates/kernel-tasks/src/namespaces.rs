@@ -213,12 +213,6 @@ impl NamespaceRegistry {
         }
     }
 
-    /// How many bytes are in shared memory that no process has attached, in all namespaces.
-    pub fn unattached_bytes(&self) -> u64 {
-        let all = self.all_ipc.borrow();
-        all.iter().filter_map(Weak::upgrade).map(|ipc| ipc.shared_memory.unattached_bytes()).sum()
-    }
-
     /// A process has forked: its child has what it has attached.
     pub(crate) fn process_forked(&self, parent: Pid, child: Pid) {
         self.each_ipc(|ipc| ipc.process_forked(parent, child));

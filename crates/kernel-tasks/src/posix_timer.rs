@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
+use kernel_core::ledger::{Charge, Kind};
 use linux_abi::signals::{SigInfo, Signal};
 use linux_abi::tasks::rlimit;
 use linux_abi::{Errno, SysResult};
@@ -37,6 +38,7 @@ pub struct PosixTimer {
     is_queued: Cell<bool>,
     overrun: Cell<i32>,
     this: Weak<Self>,
+    _charge: Charge,
 }
 
 impl PosixTimer {
@@ -48,7 +50,9 @@ impl PosixTimer {
         value: Option<u64>,
     ) -> SysResult<Rc<Self>> {
         let id = process.timers.new_id(process.limit(rlimit::SIGPENDING)?.current)?;
+        let charge = Charge::of::<Self>(Kind::Signals).map_err(|_| Errno::EAGAIN)?;
         let timer = Rc::new_cyclic(|this: &Weak<Self>| Self {
+            _charge: charge,
             id,
             process: Rc::downgrade(process),
             notification,

@@ -8,6 +8,7 @@ use std::rc::{Rc, Weak};
 
 use kernel_core::credentials::cap;
 use kernel_core::host_events::HostEvents;
+use kernel_core::ledger::{Charge, Kind};
 use kernel_core::timers::{Timers, real_time};
 use kernel_files::FileOps;
 use kernel_files::inode::{FileSystem, Inode};
@@ -25,6 +26,9 @@ use crate::terminal::{Terminal, TerminalFile};
 /// The most pseudo terminals at a time (Linux: `kernel.pty.max`).
 pub const MAX_TERMINALS: usize = 4096;
 
+/// What a terminal takes when all that it may hold is in its buffers.
+const TERMINAL_BYTES: u64 = 36 << 10;
+
 /// What `/dev/pts` shows of a slave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlaveInfo {
@@ -41,6 +45,7 @@ struct Entry {
     is_locked: Rc<Cell<bool>>,
     info: SlaveInfo,
     node: Rc<PseudoInode>,
+    _charge: Charge,
 }
 
 pub(crate) struct Registry {
@@ -136,12 +141,13 @@ impl Terminals {
         let registry = &self.registry;
         let credentials = registry.jobs.caller(caller)?.credentials;
         let index = registry.free_index()?;
+        let charge = Charge::new(Kind::Terminals, TERMINAL_BYTES).map_err(|_| Errno::ENOMEM)?;
         let side = MasterSide::new();
         let driver = Rc::clone(&side);
         let terminal =
             Terminal::new(index, driver, Rc::clone(&registry.jobs), registry.timers.clone());
         let is_locked = Rc::new(Cell::new(true));
-        self.add(&terminal, &is_locked, credentials.fsuid);
+        self.add(&terminal, &is_locked, credentials.fsuid, charge);
         Ok(MasterFile::new(side, terminal, is_locked, Rc::downgrade(registry)))
     }
 
@@ -182,7 +188,9 @@ impl Terminals {
             registry.timers.clone(),
         );
         line.connect(&terminal, events)?;
-        self.add(&terminal, &Rc::new(Cell::new(false)), uid);
+        // The host's own terminal is no guest's.
+        let charge = Charge::none(Kind::Terminals);
+        self.add(&terminal, &Rc::new(Cell::new(false)), uid, charge);
         Ok(terminal)
     }
 
@@ -191,14 +199,19 @@ impl Terminals {
         TerminalFile::new(terminal)
     }
 
-    fn add(&self, terminal: &Rc<Terminal>, is_locked: &Rc<Cell<bool>>, uid: u32) {
+    fn add(&self, terminal: &Rc<Terminal>, is_locked: &Rc<Cell<bool>>, uid: u32, charge: Charge) {
         let info = SlaveInfo { index: terminal.index(), uid, created: real_time() };
         let root = self.registry.devpts.root();
         let Some(root) = root.as_any().downcast_ref::<PseudoInode>() else { return };
         let node = devpts::new_node(root, &info);
         terminal.set_node(Rc::clone(&node) as Rc<dyn Inode>);
-        let entry =
-            Entry { terminal: Rc::clone(terminal), is_locked: Rc::clone(is_locked), info, node };
+        let entry = Entry {
+            terminal: Rc::clone(terminal),
+            is_locked: Rc::clone(is_locked),
+            info,
+            node,
+            _charge: charge,
+        };
         self.registry.entries.borrow_mut().insert(terminal.index(), entry);
     }
 

@@ -21,9 +21,10 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Memory that the host holds for it.
+    /// Memory that the host holds for it alone. Memory files that it has mapped are counted once for all
+    /// (`kernel_files::host_memory`), and host files are the host's.
     pub fn bytes(&self) -> u64 {
-        self.state.resident.saturating_add(self.state.page_tables)
+        self.state.anonymous.saturating_add(self.state.page_tables)
     }
 }
 

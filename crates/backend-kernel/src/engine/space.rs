@@ -12,8 +12,8 @@ use guest_process::channel::{Closed, Piece};
 use guest_process::{Channel, HostProcess, Reply};
 use kernel_core::executor::Slot;
 use kernel_core::wait::WaitQueue;
-use kernel_files::MappedFile;
 use kernel_files::lending::{self, Lender};
+use kernel_files::{MappedFile, host_memory};
 use kernel_syscalls::handler::Answer;
 use kernel_tasks::{Process, Thread};
 use linux_abi::Pid;
@@ -285,18 +285,20 @@ impl Space {
         }
         let in_use: Vec<usize> =
             self.seats.borrow().iter().filter_map(|seat| seat.using_file.get()).collect();
-        for step in 0..FILE_CACHE {
-            let place = (self.next_file.get() + step) % FILE_CACHE;
-            if in_use.contains(&place) {
-                continue;
-            }
-            self.next_file.set(place + 1);
-            if let Some(id) = cache.get_mut(place) {
-                *id = Some(file.id);
-            }
-            return Some((place, true));
+        let next = self.next_file.get();
+        let places = || (next..next + FILE_CACHE).map(|place| place % FILE_CACHE);
+        let mut free = places().filter(|place| !in_use.contains(place)).collect::<Vec<_>>();
+        // First what is kept for nothing, of a file that is gone: that gives its memory back.
+        let is_gone = |place: &usize| {
+            cache.get(*place).copied().flatten().is_some_and(host_memory::is_left_behind)
+        };
+        free.sort_by_key(|place| !is_gone(place));
+        let place = *free.first()?;
+        self.next_file.set(place + 1);
+        if let Some(id) = cache.get_mut(place) {
+            *id = (!file.is_for_once).then_some(file.id);
         }
-        None
+        Some((place, true))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use kernel_core::wait::{Observer, PollEvents, Registration, WaitQueue};
 use kernel_files::{OpenFile, ReleaseObserver};
 use linux_abi::events::{EpollEvent, epoll};
@@ -29,7 +30,11 @@ pub(super) struct Item {
     pub(super) place: Cell<Option<u64>>,
     registration: RefCell<Option<Registration>>,
     this: Weak<Self>,
+    _charge: Charge,
 }
+
+/// What an item takes, with its places in the tables of the epoll and of the file.
+const ITEM_BYTES: u64 = size_of::<Item>() as u64 + 4 * ALLOCATION;
 
 impl Item {
     /// An item that does not observe its file yet. `ENOSPC` if there are too many.
@@ -42,6 +47,7 @@ impl Item {
         if N_WATCHES.get() >= MAX_WATCHES {
             return Err(Errno::ENOSPC);
         }
+        let charge = Charge::new(Kind::OpenFiles, ITEM_BYTES).map_err(|_| Errno::ENOMEM)?;
         N_WATCHES.set(N_WATCHES.get() + 1);
         let item = Rc::new_cyclic(|this| Self {
             epoll: Weak::clone(epoll),
@@ -53,6 +59,7 @@ impl Item {
             place: Cell::new(None),
             registration: RefCell::new(None),
             this: Weak::clone(this),
+            _charge: charge,
         });
         item.set(event);
         file.observe_release(Weak::<Self>::clone(&item.this));

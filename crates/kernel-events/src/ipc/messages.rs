@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use kernel_core::credentials::{Credentials, cap};
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::events::sysv::{IPC_NOWAIT, MSG_COPY, MSG_EXCEPT, MSG_NOERROR, MsqidDs};
 use linux_abi::{Errno, Pid, SysResult};
@@ -77,6 +78,8 @@ pub struct MessageQueue {
     is_removed: Cell<bool>,
     last: Cell<Last>,
     queue: WaitQueue,
+    /// For itself and its messages.
+    charge: RefCell<Charge>,
 }
 
 /// Who did what when.
@@ -96,8 +99,10 @@ impl Guarded for MessageQueue {
 }
 
 impl MessageQueue {
-    fn new(permission: Permission) -> Self {
-        Self {
+    fn new(permission: Permission) -> SysResult<Self> {
+        let charge = Charge::of::<Self>(Kind::Queues).map_err(|_| Errno::ENOMEM)?;
+        Ok(Self {
+            charge: RefCell::new(charge),
             permission: Cell::new(permission),
             messages: RefCell::default(),
             n_bytes: Cell::new(0),
@@ -105,12 +110,23 @@ impl MessageQueue {
             is_removed: Cell::new(false),
             last: Cell::new(Last { changed: seconds(), ..Last::default() }),
             queue: WaitQueue::new(),
-        }
+        })
+    }
+
+    /// What it takes with so many messages and bytes in it.
+    fn memory(n_messages: usize, n_bytes: usize) -> u64 {
+        let messages = n_messages as u64 * (size_of::<Message>() as u64 + ALLOCATION);
+        size_of::<Self>() as u64 + ALLOCATION + messages + n_bytes as u64
     }
 
     /// What to wait on: `OUT` for room, `IN` for messages.
     pub fn wait_queue(&self) -> &WaitQueue {
         &self.queue
+    }
+
+    fn recount(&self) {
+        let (n_messages, n_bytes) = self.n_messages();
+        self.charge.borrow_mut().force(Self::memory(n_messages, n_bytes));
     }
 
     fn has_room(&self, n_bytes: usize) -> bool {
@@ -161,7 +177,7 @@ impl MessageQueues {
 
     /// Finds or makes a queue (`msgget`).
     pub fn get(&self, key: i32, flags: u32, who: &Credentials) -> SysResult<u32> {
-        let make = || Ok(MessageQueue::new(Permission::new(key, flags, who)));
+        let make = || MessageQueue::new(Permission::new(key, flags, who));
         self.table.get_or_make(key, flags, who, |_| Ok(()), make)
     }
 
@@ -185,6 +201,9 @@ impl MessageQueues {
         if self.total.get() + n_bytes + MESSAGE_COST > MAX_TOTAL {
             return Err(Errno::ENOMEM);
         }
+        let (n_before, bytes_before) = queue.n_messages();
+        let memory = MessageQueue::memory(n_before + 1, bytes_before + n_bytes);
+        queue.charge.borrow_mut().resize(memory).map_err(|_| Errno::ENOMEM)?;
         queue.messages.borrow_mut().push_back(message.clone());
         queue.n_bytes.set(queue.n_bytes.get() + n_bytes);
         self.total.set(self.total.get() + n_bytes + MESSAGE_COST);
@@ -226,6 +245,7 @@ impl MessageQueues {
         let mut message = messages.remove(index).ok_or(Errno::EAGAIN)?;
         drop(messages);
         queue.n_bytes.set(queue.n_bytes.get() - n_bytes);
+        queue.recount();
         self.total.set(self.total.get() - n_bytes - MESSAGE_COST);
         queue.last.set(Last { received: seconds(), receiver: pid.0, ..queue.last.get() });
         queue.queue.wake(PollEvents::OUT);
@@ -269,6 +289,8 @@ impl MessageQueues {
         let (n_messages, n_bytes) = queue.n_messages();
         self.total.set(self.total.get() - n_bytes - n_messages * MESSAGE_COST);
         queue.messages.borrow_mut().clear();
+        queue.n_bytes.set(0);
+        queue.recount();
         queue.queue.wake(PollEvents::IN | PollEvents::OUT);
         Ok(())
     }

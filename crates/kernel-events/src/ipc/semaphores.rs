@@ -12,6 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use kernel_core::credentials::Credentials;
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use kernel_core::timers::real_time;
 use linux_abi::events::sysv::{SemBuf, SemidDs};
 use linux_abi::time::NANOS_PER_SEC;
@@ -58,6 +59,7 @@ pub struct SemSet {
     pending: RefCell<VecDeque<Rc<Pending>>>,
     otime: Cell<i64>,
     ctime: Cell<i64>,
+    _charge: Charge,
 }
 
 impl Guarded for SemSet {
@@ -67,15 +69,18 @@ impl Guarded for SemSet {
 }
 
 impl SemSet {
-    fn new(permission: Permission, n: usize) -> Self {
-        Self {
+    fn new(permission: Permission, n: usize) -> SysResult<Self> {
+        let memory = (size_of::<Self>() + n * size_of::<Semaphore>()) as u64 + ALLOCATION;
+        let charge = Charge::new(Kind::Queues, memory).map_err(|_| Errno::ENOMEM)?;
+        Ok(Self {
+            _charge: charge,
             permission: Cell::new(permission),
             semaphores: RefCell::new(vec![Semaphore::default(); n]),
             undo: RefCell::default(),
             pending: RefCell::default(),
             otime: Cell::new(0),
             ctime: Cell::new(seconds()),
-        }
+        })
     }
 
     /// How many semaphores it has.
@@ -241,8 +246,9 @@ impl Semaphores {
             if self.n_semaphores.get() + n > SEMMNS {
                 return Err(Errno::ENOSPC);
             }
+            let set = SemSet::new(Permission::new(key, flags, who), n)?;
             self.n_semaphores.set(self.n_semaphores.get() + n);
-            Ok(SemSet::new(Permission::new(key, flags, who), n))
+            Ok(set)
         })
     }
 

@@ -7,13 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
-use std::rc::Rc;
 
-use host_sys::rustix::fs::{MemfdFlags, OFlags, fstat, ftruncate, memfd_create};
-use host_sys::{errno_of, open_again};
+use host_sys::errno_of;
+use host_sys::rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use kernel_core::credentials::{Credentials, cap};
+use kernel_core::ledger::{Charge, Kind};
 use kernel_files::MappedFile;
+use kernel_files::host_memory::HostMemory;
 use linux_abi::events::sysv::{
     SHM_DEST, SHM_EXEC, SHM_HUGETLB, SHM_LOCKED, SHM_RDONLY, SHM_REMAP, SHM_RND, ShmidDs,
 };
@@ -34,10 +34,8 @@ const PAGE: u64 = 4096;
 pub struct Segment {
     permission: Cell<Permission>,
     size: u64,
-    host: Rc<OwnedFd>,
-    /// The same memory, open for reading only.
-    read_only: Rc<OwnedFd>,
-    map_id: u64,
+    memory: HostMemory,
+    _charge: Charge,
     /// The inode number of the memfd.
     inode: u64,
     n_attached: Cell<u64>,
@@ -65,17 +63,16 @@ impl Guarded for Segment {
 
 impl Segment {
     fn new(permission: Permission, size: u64, maker: Pid) -> SysResult<Self> {
+        let charge = Charge::of::<Self>(Kind::Queues).map_err(|_| Errno::ENOMEM)?;
         let host = memfd_create("SYSV", MemfdFlags::CLOEXEC).map_err(errno_of)?;
         ftruncate(&host, size.next_multiple_of(PAGE)).map_err(errno_of)?;
-        let read_only = open_again(&host, OFlags::RDONLY).map_err(errno_of)?;
         let inode = fstat(&host).map_err(errno_of)?.st_ino;
         Ok(Self {
             inode,
             permission: Cell::new(permission),
             size,
-            host: Rc::new(host),
-            read_only: Rc::new(read_only),
-            map_id: kernel_files::open_file::allocate_map_ids(),
+            memory: HostMemory::new(host, None),
+            _charge: charge,
             n_attached: Cell::new(0),
             is_locked: Cell::new(false),
             is_doomed: Cell::new(false),
@@ -96,17 +93,12 @@ impl Segment {
 
     /// How many pages of it are in memory.
     pub fn resident_pages(&self) -> u64 {
-        let n_blocks = fstat(&*self.host).map_or(0, |stat| stat.st_blocks);
-        u64::try_from(n_blocks).unwrap_or(0) * 512 / PAGE
+        self.memory.recount() / PAGE
     }
 
     /// What the guest process maps.
-    fn mapped_file(&self, is_read_only: bool) -> MappedFile {
-        if is_read_only {
-            MappedFile { host: Rc::clone(&self.read_only), id: self.map_id + 1 }
-        } else {
-            MappedFile { host: Rc::clone(&self.host), id: self.map_id }
-        }
+    fn mapped_file(&self, is_read_only: bool) -> SysResult<MappedFile> {
+        self.memory.map(!is_read_only)
     }
 
     /// Owner, times and use, as `IPC_STAT` shows them.
@@ -177,13 +169,6 @@ impl Default for SharedMemory {
 }
 
 impl SharedMemory {
-    /// How many bytes are in segments that no process has attached, so that no process shows them.
-    pub fn unattached_bytes(&self) -> u64 {
-        let all = self.table.all();
-        let loose = all.iter().filter(|(_, segment)| segment.n_attached.get() == 0);
-        loose.map(|(_, segment)| segment.resident_pages() * PAGE).sum()
-    }
-
     /// The segments by id.
     pub fn table(&self) -> &IpcTable<Segment> {
         &self.table
@@ -230,7 +215,7 @@ impl SharedMemory {
         let segment = self.table.find(id)?;
         segment.permission.get().check(who, Want(Want::READ.0 | write | execute))?;
         Ok(Attach {
-            file: segment.mapped_file(!is_writable),
+            file: segment.mapped_file(!is_writable)?,
             length: segment.mapped_size(),
             address,
             replaces: flags & SHM_REMAP != 0,

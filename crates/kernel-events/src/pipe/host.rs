@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use host_sys::{errno_of, open_again, rustix};
 use kernel_core::host_events::{self, HostEvents, Watch};
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{Charge, Kind};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::{Errno, SysResult};
 use rustix::fs::OFlags;
@@ -61,6 +62,8 @@ pub struct HostPipe {
     in_packets: Cell<bool>,
     /// There may be packets in it, each of which is a read of its own.
     had_packets: Cell<bool>,
+    /// For all that guests can put into it without asking.
+    charge: Charge,
 }
 
 /// The two sides of a new pipe, which never wait. An error if the host does not give one that
@@ -88,6 +91,7 @@ impl HostPipe {
         events: &HostEvents,
         [readable, writable]: [&WaitQueue; 2],
     ) -> SysResult<Self> {
+        let charge = Charge::new(Kind::HostPipes, size as u64).map_err(|_| Errno::ENOMEM)?;
         let (reader, writer) = new_pipe(size)?;
         if !content.is_empty() {
             let n = rustix::io::write(&writer, content).map_err(errno_of)?;
@@ -98,7 +102,7 @@ impl HostPipe {
         let writer = Side::new(writer, events, writable)?;
         let reader = Side::new(reader, events, readable)?;
         let (in_packets, had_packets) = <(Cell<bool>, Cell<bool>)>::default();
-        Ok(Self { reader, writer: Some(writer), in_packets, had_packets })
+        Ok(Self { reader, writer: Some(writer), in_packets, had_packets, charge })
     }
 
     /// Another descriptor of one side, for a guest process.
@@ -116,8 +120,10 @@ impl HostPipe {
     }
 
     /// Changes the size. `EBUSY` if there is more in it; `EPERM` for more than the host allows.
-    pub fn resize(&self, size: usize) -> SysResult<()> {
-        resize(&self.reader.file, size)
+    pub fn resize(&mut self, size: usize) -> SysResult<()> {
+        let before = self.charge.bytes();
+        self.charge.resize(size as u64).map_err(|_| Errno::EPERM)?;
+        resize(&self.reader.file, size).inspect_err(|_| self.charge.force(before))
     }
 
     /// How many bytes there are to read.

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{Charge, Kind};
 use linux_abi::{Errno, SysResult};
 
 /// The size of a page, and so the most that is written as a whole (`PIPE_BUF`).
@@ -33,12 +34,15 @@ pub struct Ring {
     /// The memory of the pages. Grows to what is used, at most to `n_pages`: an empty ring starts
     /// over at page 0, so a pipe with little in it needs one page.
     bytes: Vec<u8>,
+    /// For that memory.
+    charge: Charge,
 }
 
 impl Ring {
     /// An empty ring of so many pages.
     pub fn new(n_pages: usize) -> Self {
-        Self { slots: VecDeque::new(), first: 0, n_pages, bytes: Vec::new() }
+        let charge = Charge::none(Kind::Pipes);
+        Self { slots: VecDeque::new(), first: 0, n_pages, bytes: Vec::new(), charge }
     }
 
     /// Whether there is nothing to read.
@@ -66,6 +70,7 @@ impl Ring {
         self.slots.clear();
         self.first = 0;
         self.bytes = Vec::new();
+        self.charge.force(0);
     }
 
     /// Changes the number of pages. `EBUSY` if more than that are in use.
@@ -80,6 +85,7 @@ impl Ring {
             bytes.extend_from_slice(self.bytes.get(at..at + PAGE_SIZE).unwrap_or_default());
         }
         self.bytes = bytes;
+        self.charge.force(self.bytes.capacity() as u64);
         self.first = 0;
         self.n_pages = n_pages;
         Ok(())
@@ -124,7 +130,10 @@ impl Ring {
         let wanted = source.remaining().min(n_free * PAGE_SIZE);
         let (start, end) = (page * PAGE_SIZE, (page + wanted.div_ceil(PAGE_SIZE)) * PAGE_SIZE);
         if self.bytes.len() < end {
-            self.bytes.try_reserve(end - self.bytes.len()).map_err(|_| Errno::ENOMEM)?;
+            // Only when it grows: a pipe that goes on being used has its memory.
+            self.charge.resize(end as u64).map_err(|_| Errno::ENOMEM)?;
+            let more = end - self.bytes.len();
+            self.bytes.try_reserve_exact(more).map_err(|_| Errno::ENOMEM)?;
             self.bytes.resize(end, 0);
         }
         let room = self.bytes.get_mut(start..start + wanted).unwrap_or_default();

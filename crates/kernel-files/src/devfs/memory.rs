@@ -6,14 +6,14 @@ use std::rc::Rc;
 use host_sys::{errno_of, rustix};
 use kernel_core::io::{Sink, Source};
 use linux_abi::{Errno, SysResult};
-use rustix::fs::MemfdFlags;
 use rustix::rand::GetRandomFlags;
 
 use super::{FULL, NULL, RANDOM, URANDOM};
+use crate::host_memory::HostMemory;
 use crate::inode::OpenRequest;
 use crate::lending::Loan;
 use crate::metadata::DeviceNumber;
-use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile, SeekTo, allocate_map_ids};
+use crate::open_file::{FileOps, MapRequest, MappedFile, OpenFile, SeekTo};
 use crate::special::Device;
 
 /// How many bytes are made at a time.
@@ -124,9 +124,7 @@ impl FileOps for MemoryDevice {
             return Err(Errno::ENODEV);
         }
         // Each mapping is memory of its own.
-        let host = rustix::fs::memfd_create("zero", MemfdFlags::CLOEXEC).map_err(errno_of)?;
         let length = request.offset.checked_add(request.length).ok_or(Errno::EOVERFLOW)?;
-        rustix::fs::ftruncate(&host, length).map_err(errno_of)?;
-        Ok(MappedFile { host: Rc::new(host), id: allocate_map_ids() })
+        HostMemory::map_nameless(length, request.shared && request.writable)
     }
 }

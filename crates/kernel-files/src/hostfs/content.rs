@@ -227,9 +227,13 @@ impl Content for HostInode {
         if request.shared && request.writable {
             self.is_mapped_to_write.set(true);
             facts::files_changed();
-            return Ok(MappedFile { host: self.writing()?, id: self.map_ids() });
+            return Ok(MappedFile {
+                host: self.writing()?,
+                id: self.map_ids(),
+                is_for_once: false,
+            });
         }
-        Ok(MappedFile { host: self.reading()?, id: self.map_ids() + 1 })
+        Ok(MappedFile { host: self.reading()?, id: self.map_ids() + 1, is_for_once: false })
     }
 
     fn lend(&self) -> Option<OwnedFd> {

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{Charge, Kind};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use linux_abi::{Errno, SysResult};
 
@@ -72,12 +73,15 @@ pub(super) struct OpenText {
     text: RefCell<Option<Vec<u8>>>,
     /// How many changes a poll has told of.
     n_told: Cell<u64>,
+    /// For the text, which guests can make long.
+    charge: RefCell<Charge>,
 }
 
 impl OpenText {
     pub(super) fn new(source: Rc<dyn TextFile>) -> Self {
         let n_told = Cell::new(source.changes().map_or(0, |(n, _)| n));
-        Self { source, text: RefCell::default(), n_told }
+        let charge = RefCell::new(Charge::none(Kind::OpenFiles));
+        Self { source, text: RefCell::default(), n_told, charge }
     }
 }
 
@@ -88,7 +92,11 @@ impl FileOps for OpenText {
 
     fn read(&self, _file: &OpenFile, sink: &mut dyn Sink, offset: u64) -> SysResult<usize> {
         if offset == 0 || self.text.borrow().is_none() {
+            // A text that is not kept is not charged while the new one is made.
+            self.text.take();
             let text = self.source.read()?;
+            let memory = text.capacity() as u64;
+            self.charge.borrow_mut().resize(memory).map_err(|_| Errno::ENOMEM)?;
             *self.text.borrow_mut() = Some(text);
         }
         let text = self.text.borrow();

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{Charge, Kind};
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
@@ -42,7 +43,7 @@ pub struct TarInode {
     modified: Cell<Timespec>,
     body: Body,
     /// A copy that starts at a page, for mappings: files in an archive start anywhere.
-    mapped: OnceCell<MappedFile>,
+    mapped: OnceCell<(MappedFile, Charge)>,
     xattrs: XattrMap,
     attachments: Attachments,
 }
@@ -242,8 +243,10 @@ impl Directory for TarInode {
 
 impl TarInode {
     /// The bytes of the file, in a memfd of their own.
-    fn copy(&self) -> SysResult<MappedFile> {
+    fn copy(&self) -> SysResult<(MappedFile, Charge)> {
         let Body::Regular { host, bytes } = &self.body else { return Err(Errno::ENODEV) };
+        let length = bytes.pieces.iter().map(|piece| piece.length).sum();
+        let charge = Charge::new(Kind::SharedMemory, length).map_err(|_| Errno::ENOMEM)?;
         let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
         let memory = rustix::fs::memfd_create("archived", flags).map_err(errno_of)?;
         rustix::fs::ftruncate(&memory, bytes.size).map_err(errno_of)?;
@@ -266,7 +269,8 @@ impl TarInode {
             | rustix::fs::SealFlags::GROW
             | rustix::fs::SealFlags::SHRINK;
         let _ = rustix::fs::fcntl_add_seals(&memory, seals);
-        Ok(MappedFile { host: Rc::new(memory), id: allocate_map_ids() })
+        let id = allocate_map_ids();
+        Ok((MappedFile { host: Rc::new(memory), id, is_for_once: false }, charge))
     }
 }
 
@@ -336,9 +340,9 @@ impl Content for TarInode {
             return Err(Errno::EROFS);
         }
         if let Some(mapped) = self.mapped.get() {
-            return Ok(mapped.clone());
+            return Ok(mapped.0.clone());
         }
         let copy = self.copy()?;
-        Ok(self.mapped.get_or_init(|| copy).clone())
+        Ok(self.mapped.get_or_init(|| copy).0.clone())
     }
 }

@@ -52,10 +52,7 @@ impl Data {
     pub fn n_blocks(&self) -> u64 {
         let pages = match &*self.store.borrow() {
             Store::Memory(sparse) => sparse.n_pages(),
-            Store::Host(file) => {
-                file.recount(&self.space);
-                file.n_pages()
-            }
+            Store::Host(file) => file.recount(),
         };
         pages * 8
     }
@@ -103,7 +100,7 @@ impl Data {
             Store::Memory(_) => {}
             Store::Host(file) => {
                 file.truncate(size)?;
-                file.recount(&self.space);
+                file.recount();
             }
         }
         self.size.set(size);
@@ -133,7 +130,7 @@ impl Data {
                     return Err(Errno::ENOSPC);
                 }
                 file.allocate(flags, offset, length)?;
-                file.recount(&self.space);
+                file.recount();
             }
         }
         if grows {
@@ -163,10 +160,10 @@ impl Data {
     pub fn map(&self, request: MapRequest) -> SysResult<MappedFile> {
         let mut store = self.store.borrow_mut();
         if let Store::Memory(sparse) = &*store {
-            *store = Store::Host(MemFile::from_sparse(sparse, self.size.get())?);
+            *store = Store::Host(MemFile::from_sparse(sparse, self.size.get(), &self.space)?);
         }
         match &*store {
-            Store::Host(file) => Ok(file.map(request)),
+            Store::Host(file) => file.map(request),
             Store::Memory(_) => Err(Errno::ENODEV),
         }
     }
@@ -174,11 +171,10 @@ impl Data {
 
 impl Drop for Data {
     fn drop(&mut self) {
-        let pages = match self.store.get_mut() {
-            Store::Memory(sparse) => sparse.n_pages(),
-            Store::Host(file) => file.n_pages(),
-        };
-        self.space.give_pages(pages);
+        // A file that guests can map gives its pages back when the last of them lets go.
+        if let Store::Memory(sparse) = self.store.get_mut() {
+            self.space.give_pages(sparse.n_pages());
+        }
     }
 }
 
@@ -187,7 +183,7 @@ fn read_host(file: &MemFile, sink: &mut dyn Sink, offset: u64, size: u64) -> Sys
     while sink.remaining() > 0 {
         let at = offset + n_read as u64;
         let max = usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX);
-        match sink.put_from_host(file.host().as_fd(), Some(at), max) {
+        match sink.put_from_host(file.host()?.as_fd(), Some(at), max) {
             Ok(0) => break,
             Ok(n) => n_read += n,
             Err(errno) if n_read == 0 => return Err(errno),
@@ -211,7 +207,7 @@ fn write_host(
     let mut left = usize::try_from(room).unwrap_or(usize::MAX);
     let mut n_written = 0;
     while left > 0 && source.remaining() > 0 {
-        match source.take_to_host(file.host().as_fd(), Some(offset + n_written as u64), left) {
+        match source.take_to_host(file.host()?.as_fd(), Some(offset + n_written as u64), left) {
             Ok(0) => break,
             Ok(n) => {
                 n_written += n;
@@ -221,6 +217,6 @@ fn write_host(
             Err(_) => break,
         }
     }
-    file.recount(space);
+    file.recount();
     Ok(n_written)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use linux_abi::{Errno, SysResult};
 
 use super::inode::{Body, MemoryInode};
@@ -16,37 +17,51 @@ const FIRST_POSITION: u64 = 3;
 /// The size that Linux's memory file system shows for each entry.
 const ENTRY_SIZE: u64 = 20;
 
+/// One name.
+struct Entry {
+    position: u64,
+    inode: Rc<MemoryInode>,
+    _charge: Charge,
+}
+
+/// A charge for a name; `ENOSPC` if there is no room.
+fn charge_for(name: &[u8]) -> SysResult<Charge> {
+    let memory = (2 * size_of::<Entry>() + name.len()) as u64 + 3 * ALLOCATION;
+    Charge::new(Kind::Inodes, memory).map_err(|_| Errno::ENOSPC)
+}
+
 /// The names in a directory. Each keeps its position for life, so that listing goes on where it
 /// stopped whatever happens in between.
 #[derive(Default)]
 pub struct Entries {
-    by_name: NameMap<(u64, Rc<MemoryInode>)>,
+    by_name: NameMap<Entry>,
     by_position: BTreeMap<u64, Rc<[u8]>>,
     last_position: u64,
 }
 
 impl Entries {
     fn find(&self, name: &[u8]) -> SysResult<&Rc<MemoryInode>> {
-        self.by_name.get(name).map(|(_, inode)| inode).ok_or(Errno::ENOENT)
+        self.by_name.get(name).map(|entry| &entry.inode).ok_or(Errno::ENOENT)
     }
 
-    fn insert(&mut self, name: &[u8], inode: Rc<MemoryInode>) {
+    fn insert(&mut self, name: &[u8], inode: Rc<MemoryInode>, charge: Charge) {
         let name: Rc<[u8]> = Rc::from(name);
         self.last_position = self.last_position.max(FIRST_POSITION) + 1;
         self.by_position.insert(self.last_position, Rc::clone(&name));
-        self.by_name.insert(name, (self.last_position, inode));
+        let position = self.last_position;
+        self.by_name.insert(name, Entry { position, inode, _charge: charge });
     }
 
     fn remove(&mut self, name: &[u8]) -> SysResult<Rc<MemoryInode>> {
-        let (position, inode) = self.by_name.remove(name).ok_or(Errno::ENOENT)?;
-        self.by_position.remove(&position);
-        Ok(inode)
+        let entry = self.by_name.remove(name).ok_or(Errno::ENOENT)?;
+        self.by_position.remove(&entry.position);
+        Ok(entry.inode)
     }
 
     /// Puts another file in the place of a name.
     fn replace(&mut self, name: &[u8], inode: Rc<MemoryInode>) -> Option<Rc<MemoryInode>> {
         let entry = self.by_name.get_mut(name)?;
-        Some(std::mem::replace(&mut entry.1, inode))
+        Some(std::mem::replace(&mut entry.inode, inode))
     }
 
     /// What `stat` shows as the size of the directory.
@@ -57,7 +72,7 @@ impl Entries {
     /// Empties the directory.
     pub fn take_all(&mut self) -> Vec<Rc<MemoryInode>> {
         self.by_position.clear();
-        std::mem::take(&mut self.by_name).into_values().map(|(_, inode)| inode).collect()
+        std::mem::take(&mut self.by_name).into_values().map(|entry| entry.inode).collect()
     }
 }
 
@@ -120,8 +135,9 @@ impl Directory for MemoryInode {
     }
 
     fn create(&self, name: &[u8], new: &NewInode<'_>) -> SysResult<Rc<dyn Inode>> {
+        let charge = charge_for(name)?;
         let inode = MemoryInode::new(&self.space, new)?;
-        self.entries()?.borrow_mut().insert(name, Rc::clone(&inode));
+        self.entries()?.borrow_mut().insert(name, Rc::clone(&inode), charge);
         if inode.is_directory() {
             self.add_links(1);
         }
@@ -141,8 +157,9 @@ impl Directory for MemoryInode {
         if !Rc::ptr_eq(&target.space, &self.space) {
             return Err(Errno::EXDEV);
         }
+        let charge = charge_for(name)?;
         target.add_links(1);
-        self.entries()?.borrow_mut().insert(name, target);
+        self.entries()?.borrow_mut().insert(name, target, charge);
         self.touch_modified();
         Ok(())
     }
@@ -181,9 +198,10 @@ impl Directory for MemoryInode {
             self.exchange(name, target, new_name)?;
         } else {
             let whiteout = match mode {
-                RenameMode::Whiteout => Some(self.new_whiteout()?),
+                RenameMode::Whiteout => Some((self.new_whiteout()?, charge_for(name)?)),
                 _ => None,
             };
+            let charge = charge_for(new_name)?;
             let replaced = target.entries()?.borrow().find(new_name).ok().cloned();
             if let Some(replaced) = &replaced {
                 if replaced.is_directory() && !replaced.is_empty_directory() {
@@ -198,9 +216,9 @@ impl Directory for MemoryInode {
                 target.add_links(1);
             }
             moved.touch_changed();
-            target.entries()?.borrow_mut().insert(new_name, moved);
-            if let Some(whiteout) = whiteout {
-                self.entries()?.borrow_mut().insert(name, whiteout);
+            target.entries()?.borrow_mut().insert(new_name, moved, charge);
+            if let Some((whiteout, charge)) = whiteout {
+                self.entries()?.borrow_mut().insert(name, whiteout, charge);
             }
         }
         self.touch_modified();

@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 
 use kernel_core::facts;
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use linux_abi::files::mode;
 use linux_abi::time::Timespec;
 use linux_abi::{Errno, SysResult};
@@ -38,6 +39,17 @@ pub(super) enum Body {
 /// A symbolic link this long takes a page, as on Linux.
 const SHORT_LINK: usize = 128;
 
+/// Whether a new file is a link that takes a page.
+fn is_long_link(kind: &NewKind<'_>) -> bool {
+    matches!(kind, NewKind::Symlink(target) if target.len() >= SHORT_LINK)
+}
+
+/// What a new file takes.
+fn memory_of(new: &NewInode<'_>) -> u64 {
+    let target = if let NewKind::Symlink(target) = new.kind { target.len() as u64 } else { 0 };
+    INODE_BYTES + target
+}
+
 /// A file in memory.
 pub struct MemoryInode {
     pub(super) space: Rc<Space>,
@@ -56,18 +68,29 @@ pub struct MemoryInode {
     xattrs: XattrMap,
     attachments: Attachments,
     pub(super) this: Weak<MemoryInode>,
+    _charge: Charge,
 }
+
+/// What a file takes before anything is in it.
+const INODE_BYTES: u64 = size_of::<MemoryInode>() as u64 + 2 * ALLOCATION;
 
 impl MemoryInode {
     /// A new file, without a name as yet; `ENOSPC` if there may be no more of them.
     pub fn new(space: &Rc<Space>, new: &NewInode<'_>) -> SysResult<Rc<Self>> {
-        if let NewKind::Symlink(target) = new.kind
-            && target.len() >= SHORT_LINK
-        {
+        if is_long_link(&new.kind) {
             space.take_pages(1)?;
         }
-        let number = space.take_inode()?;
-        Ok(Self::with_number(space, new, number))
+        let number = match Charge::new(Kind::Inodes, memory_of(new)) {
+            Ok(_) => space.take_inode(),
+            Err(_) => {
+                space.refused();
+                Err(Errno::ENOSPC)
+            }
+        };
+        if number.is_err() && is_long_link(&new.kind) {
+            space.give_pages(1);
+        }
+        Ok(Self::with_number(space, new, number?))
     }
 
     /// The root of a file system.
@@ -85,6 +108,8 @@ impl MemoryInode {
             _ => Body::Other,
         };
         let is_directory = matches!(new.kind, NewKind::Directory);
+        // The root of a file system always fits; whoever makes another file has checked.
+        let charge = Charge::forced(Kind::Inodes, memory_of(new));
         Rc::new_cyclic(|this| Self {
             space: Rc::clone(space),
             number,
@@ -102,6 +127,7 @@ impl MemoryInode {
             xattrs: XattrMap::default(),
             attachments: Attachments::default(),
             this: this.clone(),
+            _charge: charge,
         })
     }
 

@@ -1,33 +1,28 @@
 //! Bytes in a host memfd, which guests can map.
 
-use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
+use kernel_core::ledger;
 use linux_abi::{Errno, SysResult};
 use rustix::fs::{FallocateFlags, SeekFrom};
 
 use super::space::{PAGE, Space};
 use super::spare_memfds::EmptyMemfd;
 use super::sparse::Sparse;
+use crate::host_memory::HostMemory;
 use crate::inode::Extent;
-use crate::open_file::{MapRequest, MappedFile, allocate_map_ids};
+use crate::open_file::{MapRequest, MappedFile};
 
 /// Bytes in a host memfd.
 pub struct MemFile {
-    host: Rc<OwnedFd>,
-    /// The same file, open for reading only: for mappings that must not write.
-    read_only: Rc<OwnedFd>,
-    /// Identifies the file in [`MappedFile::id`]; the next number is that of `read_only`.
-    id: u64,
-    /// How many pages were counted when last looked.
-    n_pages: Cell<u64>,
+    memory: HostMemory,
 }
 
 impl MemFile {
-    /// A memfd with the bytes of `sparse`, whose pages stay counted.
-    pub fn from_sparse(sparse: &Sparse, size: u64) -> SysResult<Self> {
+    /// A memfd with the bytes of `sparse`, whose pages of `space` it takes over.
+    pub fn from_sparse(sparse: &Sparse, size: u64, space: &Rc<Space>) -> SysResult<Self> {
         let EmptyMemfd { host, read_only } = EmptyMemfd::take()?;
         let mut end = 0;
         for (offset, bytes) in sparse.pieces() {
@@ -41,36 +36,31 @@ impl MemFile {
         if end < size {
             rustix::fs::ftruncate(&host, size).map_err(errno_of)?;
         }
-        Ok(Self {
-            host: Rc::new(host),
-            read_only: Rc::new(read_only),
-            id: allocate_map_ids(),
-            n_pages: Cell::new(sparse.n_pages()),
-        })
+        let space = Some((Rc::clone(space), sparse.n_pages()));
+        let memory = HostMemory::with_reader(host, read_only, space);
+        memory.recount();
+        Ok(Self { memory })
     }
 
     /// The host descriptor.
-    pub fn host(&self) -> &Rc<OwnedFd> {
-        &self.host
+    pub fn host(&self) -> SysResult<&OwnedFd> {
+        self.memory.host()
     }
 
     /// The descriptor for a mapping.
-    pub fn map(&self, request: MapRequest) -> MappedFile {
-        if request.shared && request.writable {
-            MappedFile { host: Rc::clone(&self.host), id: self.id }
-        } else {
-            MappedFile { host: Rc::clone(&self.read_only), id: self.id + 1 }
-        }
+    pub fn map(&self, request: MapRequest) -> SysResult<MappedFile> {
+        self.memory.map(request.shared && request.writable)
     }
 
     /// How many of `length` bytes at `offset` can be written without exceeding `space`.
     pub fn room(&self, offset: u64, length: u64, space: &Space) -> u64 {
         let pages = (offset % PAGE + length).div_ceil(PAGE);
-        if pages <= space.free_pages() || self.is_data(offset, length) {
+        let in_memory = ledger::room_for(pages * PAGE) / PAGE;
+        if pages <= space.free_pages().min(in_memory) || self.is_data(offset, length) {
             return length;
         }
         space.refused();
-        (space.free_pages() * PAGE).saturating_sub(offset % PAGE).min(length)
+        (space.free_pages().min(in_memory) * PAGE).saturating_sub(offset % PAGE).min(length)
     }
 
     /// Whether all of a range has its pages already.
@@ -81,27 +71,21 @@ impl MemFile {
     }
 
     /// Counts its pages anew. Guests that have it mapped can add pages without asking.
-    pub fn recount(&self, space: &Space) {
-        let Ok(stat) = rustix::fs::fstat(&*self.host) else { return };
-        let pages = stat.st_blocks.cast_unsigned() * 512 / PAGE;
-        space.give_pages(self.n_pages.get());
-        space.force_pages(pages);
-        self.n_pages.set(pages);
-    }
-
-    /// How many pages it had when last counted.
-    pub fn n_pages(&self) -> u64 {
-        self.n_pages.get()
+    /// Returns how many.
+    pub fn recount(&self) -> u64 {
+        self.memory.recount() / PAGE
     }
 
     /// Changes its length.
     pub fn truncate(&self, size: u64) -> SysResult<()> {
-        rustix::fs::ftruncate(&*self.host, size).map_err(errno_of)
+        rustix::fs::ftruncate(self.memory.host()?, size).map_err(errno_of)?;
+        self.memory.recount();
+        Ok(())
     }
 
     /// Reserves or gives back a range.
     pub fn allocate(&self, flags: FallocateFlags, offset: u64, length: u64) -> SysResult<()> {
-        rustix::fs::fallocate(&*self.host, flags, offset, length).map_err(errno_of)
+        rustix::fs::fallocate(self.memory.host()?, flags, offset, length).map_err(errno_of)
     }
 
     /// The next data or hole.
@@ -110,7 +94,7 @@ impl MemFile {
             Extent::Data => SeekFrom::Data(offset),
             Extent::Hole => SeekFrom::Hole(offset),
         };
-        rustix::fs::seek(&*self.host, to).map_err(errno_of)
+        rustix::fs::seek(self.memory.host()?, to).map_err(errno_of)
     }
 }
 

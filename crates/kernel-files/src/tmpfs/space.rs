@@ -41,6 +41,16 @@ pub mod total {
         TAKEN.get().saturating_mul(PAGE)
     }
 
+    /// How many more bytes they may hold.
+    pub fn room() -> u64 {
+        free_pages().saturating_mul(PAGE)
+    }
+
+    /// Whether they hold more than they may: guests have filled files through mappings.
+    pub fn is_exceeded() -> bool {
+        TAKEN.get() > MOST.get()
+    }
+
     /// How many more pages there are.
     pub(super) fn free_pages() -> u64 {
         MOST.get().saturating_sub(TAKEN.get())
@@ -124,6 +134,9 @@ impl Space {
     pub fn force_pages(&self, n: u64) {
         self.n_pages.set(self.n_pages.get().saturating_add(n));
         total::take(n);
+        if self.n_pages.get() > self.max_pages.get() || total::is_exceeded() {
+            self.has_refused.set(true);
+        }
     }
 
     /// How many more pages there are.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel_core::io::{Sink, Source};
+use kernel_core::ledger::{ALLOCATION, Charge, Kind};
 use linux_abi::{Errno, SysResult};
 
 use super::space::{PAGE, Space};
@@ -25,9 +26,23 @@ struct Chunk {
 }
 
 /// Bytes with holes. The length of the file is kept by the owner.
-#[derive(Default)]
 pub struct Sparse {
     chunks: BTreeMap<u64, Chunk>,
+    /// For the memory of all chunks: one that has only its last page in use takes that of all its pages.
+    charge: Charge,
+}
+
+impl Default for Sparse {
+    fn default() -> Self {
+        Self { chunks: BTreeMap::new(), charge: Charge::none(Kind::FileData) }
+    }
+}
+
+impl Chunk {
+    /// What it takes.
+    fn memory(&self) -> u64 {
+        self.bytes.capacity() as u64 + 2 * ALLOCATION
+    }
 }
 
 /// A part of one chunk.
@@ -132,14 +147,28 @@ impl Sparse {
 
     /// Makes sure that a part is there, and counts its new pages.
     fn reserve_part(&mut self, part: &Part, space: &Space) -> SysResult<&mut [u8]> {
-        let chunk = self.chunks.entry(part.index).or_default();
-        let new = page_bits(part) & !chunk.pages;
-        space.take_pages(new.count_ones().into())?;
-        chunk.pages |= new;
         let end = part.start + part.length;
-        if chunk.bytes.len() < end {
-            let more = end - chunk.bytes.len();
+        let known = self.chunks.get(&part.index);
+        let before = known.map_or(0, Chunk::memory);
+        let pages = known.map_or(0, |chunk| chunk.pages);
+        let more = end.saturating_sub(known.map_or(0, |chunk| chunk.bytes.len()));
+        let new = page_bits(part) & !pages;
+        let others = self.charge.bytes().saturating_sub(before);
+        if more > 0 {
+            let wanted = others + before.max(Chunk::default().memory()) + more as u64;
+            self.charge.resize(wanted).map_err(|_| {
+                space.refused();
+                Errno::ENOSPC
+            })?;
+        }
+        space
+            .take_pages(new.count_ones().into())
+            .inspect_err(|_| self.charge.force(others + before))?;
+        let chunk = self.chunks.entry(part.index).or_default();
+        chunk.pages |= new;
+        if more > 0 {
             chunk.bytes.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
+            self.charge.force(others + chunk.memory());
             if more >= WORTH_POPULATING {
                 host_sys::populate(chunk.bytes.spare_capacity_mut());
             }
@@ -152,6 +181,11 @@ impl Sparse {
     pub fn reserve(&mut self, mut offset: u64, end: u64, space: &Space) -> SysResult<()> {
         while offset < end {
             let part = part_at(offset, end - offset);
+            // A chunk without bytes is small; what is written to it is charged then.
+            if !self.chunks.contains_key(&part.index) {
+                let memory = self.charge.bytes() + Chunk::default().memory();
+                self.charge.resize(memory).map_err(|_| Errno::ENOSPC)?;
+            }
             let chunk = self.chunks.entry(part.index).or_default();
             let new = page_bits(&part) & !chunk.pages;
             space.take_pages(new.count_ones().into())?;
@@ -164,9 +198,12 @@ impl Sparse {
     /// Gives everything from `size` on back.
     pub fn truncate(&mut self, size: u64, space: &Space) {
         let cut = self.chunks.split_off(&size.div_ceil(CHUNK));
+        let mut given = 0;
         for chunk in cut.values() {
             space.give_pages(chunk.pages.count_ones().into());
+            given += chunk.memory();
         }
+        self.charge.force(self.charge.bytes().saturating_sub(given));
         let part = part_at(size, CHUNK);
         if part.start == 0 {
             return;
@@ -203,7 +240,9 @@ impl Sparse {
                 chunk.pages &= !gone;
             }
             if chunk.pages == 0 {
+                let given = chunk.memory();
                 self.chunks.remove(&index);
+                self.charge.force(self.charge.bytes().saturating_sub(given));
             }
         }
     }

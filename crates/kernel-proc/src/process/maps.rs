@@ -141,8 +141,8 @@ impl View<'_> {
         match mapping.name {
             // What the host calls so is not the guest's.
             "[stack]" | "[heap]" => String::new(),
-            // Shared memory without a file, whose name is the same on every host.
-            name @ "/dev/zero (deleted)" => name.to_owned(),
+            // Shared memory without a name (`HostMemory::map_nameless`), as Linux shows it.
+            "/memfd:zero (deleted)" => String::from("/dev/zero (deleted)"),
             name if !name.starts_with('/') || name.starts_with("/memfd:") => name.to_owned(),
             // The host's folders are nobody's business; the name of the file is kept.
             name => name.rfind('/').and_then(|at| name.get(at..)).unwrap_or(name).to_owned(),

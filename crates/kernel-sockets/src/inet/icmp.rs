@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use kernel_core::ledger::{self, Charge, Kind};
 use kernel_core::wait::PollEvents;
 use kernel_files::Ioctl;
 use linux_abi::sockets::inet::ipproto;
@@ -33,7 +34,7 @@ const ANSWER_V6: u8 = 129;
 pub struct IcmpSocket {
     common: Common,
     identity: Identity,
-    answers: RefCell<VecDeque<(Vec<u8>, SocketAddr)>>,
+    answers: RefCell<VecDeque<(Vec<u8>, SocketAddr, Charge)>>,
 }
 
 impl IcmpSocket {
@@ -136,9 +137,13 @@ impl SocketOps for IcmpSocket {
         if let Some(place) = bytes.get_mut(2..4) {
             place.copy_from_slice(&[high, low]);
         }
+        let charge = Charge::new(Kind::Sockets, bytes.len() as u64 + ledger::ALLOCATION);
         let mut answers = self.answers.borrow_mut();
-        if answers.len() < MAX_ANSWERS {
-            answers.push_back((bytes, SocketAddr::new(to, 0)));
+        // What there is no room for is lost on its way.
+        if answers.len() < MAX_ANSWERS
+            && let Ok(charge) = charge
+        {
+            answers.push_back((bytes, SocketAddr::new(to, 0), charge));
         }
         drop(answers);
         self.common.queue.wake(PollEvents::READABLE);
@@ -151,7 +156,11 @@ impl SocketOps for IcmpSocket {
         }
         let peeks = wanted.flags.contains(MessageFlags::PEEK);
         let mut answers = self.answers.borrow_mut();
-        let answer = if peeks { answers.front().cloned() } else { answers.pop_front() };
+        let answer = if peeks {
+            answers.front().map(|(bytes, from, _)| (bytes.clone(), *from))
+        } else {
+            answers.pop_front().map(|(bytes, from, _)| (bytes, from))
+        };
         let (bytes, from) = answer.ok_or(Errno::EAGAIN)?;
         let n_bytes = wanted.sink.put(&bytes)?;
         let mut flags = MessageFlags::empty();

@@ -19,6 +19,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 
+use kernel_core::ledger::{Charge, Kind};
 use kernel_core::supervisor::Transport;
 use kernel_core::wait::PollEvents;
 use kernel_files::Ioctl;
@@ -58,18 +59,27 @@ pub(super) struct Datagram {
 }
 
 /// A datagram that could not be delivered.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Failure {
     pub(super) errno: Errno,
     pub(super) data: Vec<u8>,
     pub(super) to: SocketAddr,
+    pub(super) _memory: Charge,
 }
 
 /// What a socket has received.
-#[derive(Default)]
 pub(super) struct Inbox {
     pub(super) datagrams: VecDeque<Datagram>,
     pub(super) n_charged: usize,
+    /// For all of them.
+    pub(super) memory: Charge,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        let memory = Charge::none(Kind::Sockets);
+        Self { datagrams: VecDeque::new(), n_charged: 0, memory }
+    }
 }
 
 /// A UDP socket.
@@ -208,6 +218,8 @@ impl UdpSocket {
             let datagram = front.ok_or(Errno::EAGAIN)?;
             if !peeks {
                 inbox.n_charged = inbox.n_charged.saturating_sub(datagram.data.len() + OVERHEAD);
+                let left = inbox.n_charged as u64;
+                inbox.memory.force(left);
             }
             datagram
         };

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
+use kernel_core::ledger::{self, Charge, Kind};
 use kernel_core::memory::UserPtr;
 use kernel_core::wait::PollEvents;
 use kernel_files::Ioctl;
@@ -62,7 +63,7 @@ pub struct NetlinkSocket {
     groups: Cell<u32>,
     /// Where it is connected to, if it is: a port and groups.
     remote: Cell<Option<(u32, u32)>>,
-    answers: RefCell<VecDeque<Vec<u8>>>,
+    answers: RefCell<VecDeque<(Vec<u8>, Charge)>>,
     place: Cell<usize>,
 }
 
@@ -105,12 +106,17 @@ impl NetlinkSocket {
     }
 
     fn push(&self, answer: Vec<u8>) {
+        if answer.is_empty() {
+            return;
+        }
+        let charge = Charge::new(Kind::Sockets, answer.len() as u64 + ledger::ALLOCATION);
         let mut answers = self.answers.borrow_mut();
-        if answers.len() >= MAX_ANSWERS {
-            drop(answers);
-            self.common.set_error(Errno::ENOBUFS);
-        } else if !answer.is_empty() {
-            answers.push_back(answer);
+        match charge {
+            Ok(charge) if answers.len() < MAX_ANSWERS => answers.push_back((answer, charge)),
+            _ => {
+                drop(answers);
+                self.common.set_error(Errno::ENOBUFS);
+            }
         }
     }
 
@@ -245,7 +251,11 @@ impl SocketOps for NetlinkSocket {
         let peeks = wanted.flags.contains(MessageFlags::PEEK);
         let front = {
             let mut answers = self.answers.borrow_mut();
-            if peeks { answers.front().cloned() } else { answers.pop_front() }
+            if peeks {
+                answers.front().map(|(answer, _)| answer.clone())
+            } else {
+                answers.pop_front().map(|(answer, _)| answer)
+            }
         };
         let Some(answer) = front else {
             self.common.take_error()?;
@@ -305,7 +315,7 @@ impl SocketOps for NetlinkSocket {
     fn ioctl(&self, ioctl: &Ioctl<'_>) -> SysResult<u64> {
         match ioctl.command {
             sioc::SIOCINQ => {
-                let len = self.answers.borrow().front().map_or(0, Vec::len);
+                let len = self.answers.borrow().front().map_or(0, |(answer, _)| answer.len());
                 let len = i32::try_from(len).unwrap_or(i32::MAX);
                 UserPtr::new(ioctl.argument).write(ioctl.memory, &len)?;
                 Ok(0)

@@ -12,7 +12,7 @@ use linux_abi::{Errno, SysResult};
 use super::UnixSocket;
 use super::name::{ParsedName, UnixName};
 use super::socket::{Identity, State};
-use crate::common::Shutdown;
+use crate::common::{Shutdown, check_room};
 use crate::options::Switches;
 use crate::{Caller, SocketOps};
 
@@ -180,6 +180,7 @@ impl UnixSocket {
     /// Makes the other end of a connection and lets it wait to be accepted.
     fn join(&self, caller: &dyn Caller, listener: &Self) -> SysResult<()> {
         let me = self.me.upgrade().ok_or(Errno::EINVAL)?;
+        check_room(1)?;
         let other = Self::new(&self.common().network, self.common().kind)?;
         other.is_accepted.set(false);
         other.common().owner.set(listener.common().owner.get());

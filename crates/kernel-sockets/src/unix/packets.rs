@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
+use kernel_core::ledger::{self, Kind};
 use kernel_files::OpenFile;
 use linux_abi::sockets::{MessageFlags, Ucred};
 use linux_abi::{Errno, SysResult};
@@ -18,14 +19,17 @@ const OVERHEAD: usize = 767;
 pub(super) struct Charge {
     sender: Weak<UnixSocket>,
     n_bytes: usize,
+    _memory: ledger::Charge,
 }
 
 impl Charge {
-    /// Charges `sender` for a packet of `len` bytes.
-    pub(super) fn new(sender: &Rc<UnixSocket>, len: usize) -> Self {
+    /// Charges `sender` for a packet of `len` bytes; `ENOBUFS` if there is no memory for it.
+    pub(super) fn new(sender: &Rc<UnixSocket>, len: usize) -> SysResult<Self> {
         let n_bytes = len + OVERHEAD;
+        let memory = ledger::Charge::new(Kind::Sockets, n_bytes as u64);
+        let memory = memory.map_err(|_| Errno::ENOBUFS)?;
         sender.charge(n_bytes);
-        Self { sender: Rc::downgrade(sender), n_bytes }
+        Ok(Self { sender: Rc::downgrade(sender), n_bytes, _memory: memory })
     }
 }
 

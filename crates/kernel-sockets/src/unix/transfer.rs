@@ -130,6 +130,7 @@ impl UnixSocket {
             return Err(Errno::EAGAIN);
         }
         let Inbox::Packets(inbox) = &other.inbox else { return Err(Errno::EPROTOTYPE) };
+        let charge = Charge::new(&self.me.upgrade().ok_or(Errno::EINVAL)?, len)?;
         let mut data = Vec::new();
         data.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
         data.resize(len, 0);
@@ -143,7 +144,7 @@ impl UnixSocket {
             name: self.name.borrow().as_ref().map(|name| UnixName::encode(Some(name))),
             sender: self.sender(other, message),
             rights: Rights::new(&self.common().network, message.caller, files)?,
-            charge: Charge::new(&self.me.upgrade().ok_or(Errno::EINVAL)?, len),
+            charge,
         };
         inbox.borrow_mut().push(packet);
         other.common().queue.wake(PollEvents::READABLE);

@@ -4,7 +4,8 @@
 
 use std::rc::Rc;
 
-use kernel_files::{Location, MapRequest};
+use kernel_files::host_memory::HostMemory;
+use kernel_files::{Location, MapRequest, MappedFile};
 use kernel_tasks::Thread;
 use linux_abi::files::{MountFlags, OpenFlags};
 use linux_abi::memory::{MapFlags, Protection};
@@ -13,8 +14,12 @@ use linux_abi::{Errno, Fd, Interrupted, Restart, SysResult, WaitResult};
 use super::lock::lock_limit;
 
 const PAGE: u64 = 4096;
+const SHARED: u32 = MapFlags::SHARED.bits();
+const PRIVATE: u32 = MapFlags::PRIVATE.bits();
+const VALIDATE: u32 = MapFlags::SHARED_VALIDATE.bits();
 
-/// Maps a file. Anonymous memory is the shim's business, which asks whether it may be locked.
+/// Maps a file, or memory that processes share, which counts as such a file does. Private memory is the shim's business,
+/// which asks whether it may be locked.
 pub(crate) async fn mmap(
     thread: Rc<Thread>,
     _address: u64,
@@ -31,7 +36,11 @@ pub(crate) async fn mmap(
         check_may_lock(&thread, length)?;
     }
     if flags & MapFlags::ANONYMOUS.bits() != 0 {
-        return Ok(0);
+        return match flags & MapFlags::TYPE {
+            PRIVATE => Ok(0),
+            SHARED => map_shared_memory(&thread, length),
+            _ => Err(Errno::EINVAL.into()),
+        };
     }
     let file = thread.file(fd)?;
     if file.flags().contains(OpenFlags::PATH) {
@@ -42,9 +51,6 @@ pub(crate) async fn mmap(
     }
     let protection = Protection::from_bits_truncate(protection);
     let access = file.flags();
-    const SHARED: u32 = MapFlags::SHARED.bits();
-    const PRIVATE: u32 = MapFlags::PRIVATE.bits();
-    const VALIDATE: u32 = MapFlags::SHARED_VALIDATE.bits();
     let is_shared = match flags & MapFlags::TYPE {
         VALIDATE if flags & !MapFlags::all().bits() != 0 => return Err(Errno::EOPNOTSUPP.into()),
         // Nothing here is persistent memory.
@@ -78,7 +84,22 @@ pub(crate) async fn mmap(
         mapped => mapped?,
     };
     thread.note_mapping(&file, &mapped);
-    match thread.machine().map_file(&mapped, 0) {
+    pass(&thread, &mapped)
+}
+
+/// Maps memory without a name that the process will share with its children.
+fn map_shared_memory(thread: &Thread, length: u64) -> WaitResult<u64> {
+    if length == 0 {
+        return Err(Errno::EINVAL.into());
+    }
+    let length = length.checked_next_multiple_of(PAGE).ok_or(Errno::ENOMEM)?;
+    let mapped = HostMemory::map_nameless(length, true).map_err(|_| Errno::ENOMEM)?;
+    pass(thread, &mapped)
+}
+
+/// Has the shim map a file.
+fn pass(thread: &Thread, mapped: &MappedFile) -> WaitResult<u64> {
+    match thread.machine().map_file(mapped, 0) {
         Err(Errno::EAGAIN) => Err(Interrupted::Signal(Restart::Always)),
         result => Ok(result.map(|()| 0)?),
     }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Weak;
 
+use kernel_core::ledger::{Charge, Kind};
 use linux_abi::signals::{SigInfo, SigSet, Signal, code};
 use linux_abi::{Errno, Pid, SysResult};
 
@@ -21,6 +22,7 @@ pub struct Pending {
     /// The user whose limit it counts against.
     charged: Option<u32>,
     source: Option<Weak<dyn SignalSource>>,
+    _charge: Charge,
 }
 
 /// How many signals are queued for each user, against `RLIMIT_SIGPENDING`.
@@ -90,8 +92,10 @@ impl SignalQueue {
         // A standard signal from the kernel or `kill` is never refused: there is one at most.
         let exempt = source.is_some() || !signal.is_real_time() && info.code >= 0;
         let mut charged = None;
+        let mut memory = Charge::none(Kind::Signals);
         if !exempt {
-            if account.limits.queued(account.uid) >= account.maximum {
+            let is_full = memory.resize(2 * size_of::<Pending>() as u64).is_err();
+            if is_full || account.limits.queued(account.uid) >= account.maximum {
                 if signal.is_real_time() && info.code != code::SI_USER {
                     return Err(Errno::EAGAIN);
                 }
@@ -101,7 +105,7 @@ impl SignalQueue {
             account.limits.charge(account.uid);
             charged = Some(account.uid);
         }
-        let pending = Pending { info, charged, source };
+        let pending = Pending { info, charged, source, _charge: memory };
         self.queued.borrow_mut().entry(signal).or_default().push_back(pending);
         self.set.set(self.set.get().with(signal));
         Ok(())

@@ -59,6 +59,9 @@ impl Thread {
             Kind::Fork
         };
         self.check_task_limit()?;
+        if !flags.contains(CloneFlags::FILES) {
+            self.files().borrow().check_room_for_copy()?;
+        }
         let surroundings = self.new_surroundings(flags)?;
         self.kernel.charge_task()?;
         let cgroup = request.cgroup.clone().unwrap_or_else(|| self.process.cgroup());

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use kernel_core::credentials::{Credentials, cap};
 use kernel_core::io::Sink;
+use kernel_core::ledger::{self, Kind};
 use kernel_core::wait::{PollEvents, WaitQueue};
 use kernel_files::{FileKind, FileOps, Metadata, OpenFile};
 use linux_abi::events::mqueue::MqAttr;
@@ -88,6 +89,13 @@ pub struct PosixQueue {
     metadata: Metadata,
     queue: WaitQueue,
     _charge: Charge,
+    /// For its messages.
+    memory: RefCell<ledger::Charge>,
+}
+
+/// What a message takes.
+fn memory_of(text: &[u8]) -> u64 {
+    (text.len() + size_of::<Vec<u8>>()) as u64 + 2 * ledger::ALLOCATION
 }
 
 impl PosixQueue {
@@ -110,6 +118,7 @@ impl PosixQueue {
             metadata: Metadata { mode, uid: who.fsuid, gid: who.fsgid, size: 80, ..anonymous },
             queue: WaitQueue::new(),
             _charge: charge,
+            memory: RefCell::new(ledger::Charge::none(Kind::Queues)),
         }
     }
 
@@ -156,6 +165,8 @@ impl PosixQueue {
         if self.n_messages.get() >= self.size.max_messages {
             return Err(Errno::EAGAIN);
         }
+        let memory = self.memory.borrow().bytes() + memory_of(&message.text);
+        self.memory.borrow_mut().resize(memory).map_err(|_| Errno::ENOMEM)?;
         let was_empty = self.n_messages.get() == 0;
         self.n_messages.set(self.n_messages.get() + 1);
         self.n_bytes.set(self.n_bytes.get() + message.text.len() as u64);
@@ -184,6 +195,8 @@ impl PosixQueue {
         };
         self.n_messages.set(self.n_messages.get() - 1);
         self.n_bytes.set(self.n_bytes.get() - message.text.len() as u64);
+        let left = self.memory.borrow().bytes().saturating_sub(memory_of(&message.text));
+        self.memory.borrow_mut().force(left);
         self.queue.wake(PollEvents::WRITABLE);
         Ok(message)
     }

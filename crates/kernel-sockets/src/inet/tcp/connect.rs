@@ -10,6 +10,7 @@ use linux_abi::sockets::af;
 use linux_abi::{Errno, SysResult};
 
 use super::{Ending, State, TcpSocket, options};
+use crate::common::check_room;
 use crate::egress::{Flow, Passage, Reply};
 use crate::host_stream::{Connected, HostStream};
 use crate::inet::{address, interfaces};
@@ -188,6 +189,7 @@ impl TcpSocket {
             backlog.ready.len() > backlog.maximum
         };
         if !is_full {
+            check_room(1)?;
             self.join(&listener);
             return Ok(());
         }
@@ -303,6 +305,7 @@ impl TcpSocket {
     ) -> SysResult<()> {
         let listener = network.tcp_ports.find(local.ip(), local.port());
         let listener = listener.ok_or(Errno::ECONNREFUSED)?;
+        check_room(1)?;
         let is_full = {
             let backlog = listener.backlog.borrow();
             backlog.ready.len() > backlog.maximum

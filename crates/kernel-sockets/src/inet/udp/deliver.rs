@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
+use kernel_core::ledger::{Charge, Kind};
 use kernel_core::timers::real_time;
 use kernel_core::wait::PollEvents;
 use linux_abi::sockets::inet::{ip, ipv6};
@@ -159,8 +160,13 @@ impl UdpSocket {
         {
             let mut inbox = self.inbox.borrow_mut();
             let charge = datagram.data.len() + OVERHEAD;
-            let is_full = inbox.n_charged + charge > self.common.options.receive_buffer.get();
-            if is_full || inbox.datagrams.try_reserve(1).is_err() {
+            let total = inbox.n_charged + charge;
+            let is_full = total > self.common.options.receive_buffer.get();
+            // As on Linux, what there is no memory for is lost on its way.
+            if is_full
+                || inbox.datagrams.try_reserve(1).is_err()
+                || inbox.memory.resize(total as u64).is_err()
+            {
                 return self.counts().dropped.add();
             }
             self.counts().received.add();
@@ -182,8 +188,11 @@ impl UdpSocket {
         let errno = Errno::ECONNREFUSED;
         if wants_errors {
             let mut failures = self.failures.borrow_mut();
-            if failures.len() < MAX_ERRORS {
-                failures.push_back(Failure { errno, data, to: remote });
+            let memory = Charge::new(Kind::Sockets, (data.len() + OVERHEAD) as u64);
+            if failures.len() < MAX_ERRORS
+                && let Ok(memory) = memory
+            {
+                failures.push_back(Failure { errno, data, to: remote, _memory: memory });
             }
         }
         if wants_errors || self.identity.remote.get() == Some(remote) {
