@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sandbox::Streams;
-use sandbox_spec::{ByteSize, Change, Happened, Now, RootWrites};
+use sandbox_spec::{ByteSize, Change, Happened, Now, RootWrites, printable_path};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -100,7 +100,7 @@ fn tree(changes: &[Change]) -> String {
         let details = match &change.now {
             Now::File { size } => format!("  {}", ByteSize(*size)),
             Now::Folder => "/".to_owned(),
-            Now::Link { target } => format!(" -> {}", shown(target)),
+            Now::Link { target } => format!(" -> {}", printable_path(target)),
             Now::Nothing => String::new(),
             Now::Special => "  (special)".to_owned(),
         };
@@ -114,15 +114,7 @@ fn tree(changes: &[Change]) -> String {
 fn line(text: &mut String, sign: char, depth: usize, name: &Path, details: &str) {
     let indent = "  ".repeat(depth);
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{sign} {indent}{}{details}", shown(name));
-}
-
-/// A name as it can be printed: what would act on a terminal is escaped.
-fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
+    let _ = writeln!(text, "{sign} {indent}{}{details}", printable_path(name));
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use host_sys::beneath::ResultFile;
 use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
-use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec};
+use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec, printable, printable_path};
 use serde_json::json;
 
 use crate::backends;
@@ -73,7 +73,8 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
         );
     }
     for failed in &report.not_copied {
-        eprintln!("error: {} was not copied out: {}", failed.path.display(), failed.reason);
+        let path = printable_path(&failed.path);
+        eprintln!("error: {path} was not copied out: {}", failed.reason);
     }
 }
 
@@ -81,7 +82,7 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
 fn tell_memory_kills(report: &ExitReport) {
     for kill in &report.memory_kills {
         let size = kill.bytes.div_ceil(1 << 20);
-        let (name, pid) = (kill.name.escape_debug(), kill.pid);
+        let (name, pid) = (printable(&kill.name), kill.pid);
         eprintln!("warning: out of memory: killed process {pid} ({name}), which held {size} MiB");
     }
     if report.memory_kills_by_host > 0 {

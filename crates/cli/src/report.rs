@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 
 use host_sys::beneath::ResultFile;
 use sandbox::{End, ExitReport, Usage};
-use sandbox_spec::{Activity, Change, MountAccess, NetworkPolicy, PathUse, SandboxSpec};
+use sandbox_spec::{
+    Activity, Change, MountAccess, NetworkPolicy, PathUse, SandboxSpec, printable_json,
+    printable_path,
+};
 use serde::Serialize;
 use skills::policy::Ask;
 use skills::{RunPlan, printable};
@@ -83,7 +86,7 @@ impl Fate {
         match self {
             Self::NothingWritten => "nothing was written to the work folder".to_owned(),
             Self::Applied => "written to the user's folder".to_owned(),
-            Self::Kept(path) => format!("kept aside in {}", path.display()),
+            Self::Kept(path) => format!("kept aside in {}", printable_path(path)),
             Self::WrittenAtOnce => "the work folder was given to be written at once".to_owned(),
         }
     }
@@ -169,7 +172,8 @@ impl RunReport {
             ReportTarget::Text(_) => text::text(self),
             ReportTarget::Json(path) => {
                 let json = serde_json::to_string_pretty(self);
-                json.map_err(|error| failed(path, &error.into()))? + "\n"
+                let json = json.map_err(|error| failed(path, &error.into()))?;
+                printable_json(&json) + "\n"
             }
         };
         file.write(text.as_bytes()).map_err(|error| failed(target.path(), &error))

@@ -13,12 +13,26 @@ pub fn is_heard() -> bool {
     poll(&mut wanted, Some(&PATIENCE)) != Ok(0)
 }
 
+/// Words as they are printed. Whatever name of a stranger's is in them has been made one line where
+/// it was put in; here nothing is left that acts on the terminal.
+pub fn fit(words: &str) -> String {
+    sandbox_spec::printable_lines(words)
+}
+
+/// Goes back to the beginning of the line on standard error, a terminal, and empties it.
+pub fn clear_line() {
+    use std::io::Write as _;
+    if is_heard() {
+        let _ = std::io::stderr().write_all(b"\r\x1b[K");
+    }
+}
+
 /// Prints a line on standard error.
 macro_rules! eprintln {
     ($($words:tt)*) => {{
         use std::io::Write as _;
         if $crate::speak::is_heard() {
-            let _ = writeln!(std::io::stderr(), $($words)*);
+            let _ = writeln!(std::io::stderr(), "{}", $crate::speak::fit(&format!($($words)*)));
         }
     }};
 }
@@ -28,7 +42,7 @@ macro_rules! eprint {
     ($($words:tt)*) => {{
         use std::io::Write as _;
         if $crate::speak::is_heard() {
-            let _ = write!(std::io::stderr(), $($words)*);
+            let _ = write!(std::io::stderr(), "{}", $crate::speak::fit(&format!($($words)*)));
         }
     }};
 }

@@ -21,6 +21,7 @@ mod identity;
 mod limits;
 mod network;
 pub mod os_text;
+mod printable;
 mod rules;
 mod size;
 mod spec;
@@ -42,6 +43,10 @@ pub use identity::{Identity, IdentityError};
 pub use limits::Limits;
 pub use network::{
     EgressRules, HostEntry, HostEntryError, NetworkPolicy, PublishedPort, PublishedPortError,
+};
+pub use printable::{
+    MAX_NAME_CHARS, printable, printable_bytes, printable_json, printable_lines, printable_name,
+    printable_os, printable_path, printable_within,
 };
 pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
 pub use size::{ByteSize, SizeError};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sandbox_spec::{Activity, Change, Now};
+use sandbox_spec::{Activity, Change, Now, printable, printable_path};
 
 use super::files::FileGroups;
 use super::tree::{Branch, ending, tree};
@@ -286,12 +286,12 @@ fn changes(page: &mut String, changes: &[Change]) {
     }
     open_table(page, "plain", changes.len());
     for change in changes.iter().take(MAX_LISTED) {
-        let path = escaped(&change.path.to_string_lossy());
+        let path = escaped(&printable_path(&change.path));
         let (about, size) = match &change.now {
             Now::File { size } => (String::new(), format!("{size} bytes")),
             Now::Folder => ("/".to_owned(), String::new()),
             Now::Link { target } => {
-                (format!(" → {}", escaped(&target.to_string_lossy())), String::new())
+                (format!(" → {}", escaped(&printable_path(target))), String::new())
             }
             Now::Special => (" (no file; is not written back)".to_owned(), String::new()),
             Now::Nothing => (String::new(), String::new()),
@@ -308,7 +308,7 @@ fn changes(page: &mut String, changes: &[Change]) {
 /// Text that a browser shows as it is.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
-    for c in skills::printable(text).chars() {
+    for c in printable(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -327,6 +327,6 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        assert_eq!(escaped("<b a='x'>&\u{1b}"), "&lt;b a=&#39;x&#39;&gt;&amp;\u{fffd}");
+        assert_eq!(escaped("<b a='x'>&\u{1b}"), "&lt;b a=&#39;x&#39;&gt;&amp;\\u{1b}");
     }
 }

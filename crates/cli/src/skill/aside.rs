@@ -127,7 +127,7 @@ impl Aside {
         let count = self.changes().map_or_else(|_| "changes".to_owned(), |it| counted(&it));
         let skill = printable(&self.origin.skill);
         match &self.origin.folder {
-            Some(folder) => format!("{skill} wrote to {}: {count}", folder.display()),
+            Some(folder) => format!("{skill} wrote to {}: {count}", shown_path(folder)),
             None => format!("{skill} wrote to an empty folder: {count}"),
         }
     }

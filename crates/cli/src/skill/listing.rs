@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use sandbox_spec::{Change, Happened, Now};
-use skills::printable;
+use sandbox_spec::{Change, Happened, Now, printable_name};
 
 /// How many lines a list has.
 const MAX_LINES: usize = 24;
@@ -44,7 +43,7 @@ pub fn counted(changes: &[Change]) -> String {
 
 /// A path that cannot drive the terminal.
 pub fn shown_path(path: &Path) -> String {
-    printable(&path.to_string_lossy())
+    printable_name(path)
 }
 
 fn about(change: &Change) -> String {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sandbox::Backend;
-use sandbox_spec::{Recording, SandboxSpec};
+use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
@@ -179,7 +179,7 @@ impl Work {
             (Decision::Apply, _) => true,
             (Decision::Ask, Some(place)) => {
                 // Whoever does not answer has not agreed.
-                let question = format!("Write this to {}?", place.display());
+                let question = format!("Write this to {}?", printable_path(place));
                 permissions::ask(&question, signals).unwrap_or(false)
             }
             (Decision::Keep, _) | (Decision::Ask, None) => false,
