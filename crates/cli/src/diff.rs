@@ -98,7 +98,7 @@ fn tree(changes: &[Change]) -> String {
             Happened::Removed => '-',
         };
         let details = match &change.now {
-            Now::File { size } => format!("  {}", ByteSize(*size)),
+            Now::File { size, .. } => format!("  {}", ByteSize(*size)),
             Now::Folder => "/".to_owned(),
             Now::Link { target } => format!(" -> {}", printable_path(target)),
             Now::Nothing => String::new(),
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn folders_are_shown_once() {
         let changes = [
-            change("/etc/hosts", Happened::Changed, Now::File { size: 2048 }),
+            change("/etc/hosts", Happened::Changed, Now::File { size: 2048, mode: 0o644 }),
             change("/etc/motd", Happened::Removed, Now::Nothing),
             change("/work", Happened::Created, Now::Folder),
             change("/work/a\nb", Happened::Created, Now::Link { target: "x".into() }),

@@ -15,6 +15,7 @@ use crate::keyboard::Keyboard;
 use crate::report::{ReportTarget, RunReport};
 use crate::signal_names;
 use crate::signals::{SIGINT, SIGPIPE, Signals};
+use crate::user_terminal;
 
 /// How a specification is run.
 pub struct Launch<'a> {
@@ -117,6 +118,7 @@ fn start_and_wait(
             None => failure,
         }
     })?;
+    user_terminal::hand_over();
     let signals = Signals::take_over()?;
     let report = wait(&signals, &mut *sandbox)?;
     blocked::tell(sandbox.connections(), &report.end, Ran::Program);
@@ -157,6 +159,7 @@ pub fn run_to_end(
 ) -> Result<ExitReport, Failure> {
     signals.check()?;
     let mut sandbox = backend.start(spec, Streams::inherit())?;
+    user_terminal::hand_over();
     let report = wait(signals, &mut *sandbox)?;
     let report = with_connections(report, &*sandbox);
     signals.forget();

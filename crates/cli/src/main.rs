@@ -26,6 +26,7 @@ mod signal_names;
 mod signals;
 mod skill;
 mod syscalls;
+mod user_terminal;
 
 use std::process::ExitCode;
 

@@ -75,6 +75,8 @@ pub enum Fate {
     NothingWritten,
     /// It was written to the user's folder after the run.
     Applied,
+    /// Some of it was written, the rest is kept aside.
+    AppliedInPart(PathBuf),
     /// It is kept aside.
     Kept(PathBuf),
     /// The folder was given to be written at once.
@@ -86,6 +88,9 @@ impl Fate {
         match self {
             Self::NothingWritten => "nothing was written to the work folder".to_owned(),
             Self::Applied => "written to the user's folder".to_owned(),
+            Self::AppliedInPart(path) => {
+                format!("written in part; the rest is kept aside in {}", printable_path(path))
+            }
             Self::Kept(path) => format!("kept aside in {}", printable_path(path)),
             Self::WrittenAtOnce => "the work folder was given to be written at once".to_owned(),
         }

@@ -288,7 +288,7 @@ fn changes(page: &mut String, changes: &[Change]) {
     for change in changes.iter().take(MAX_LISTED) {
         let path = escaped(&printable_path(&change.path));
         let (about, size) = match &change.now {
-            Now::File { size } => (String::new(), format!("{size} bytes")),
+            Now::File { size, .. } => (String::new(), format!("{size} bytes")),
             Now::Folder => ("/".to_owned(), String::new()),
             Now::Link { target } => {
                 (format!(" → {}", escaped(&printable_path(target))), String::new())

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::aside::{Aside, Newer};
-use super::listing::in_words;
+use super::listing::all_in_words;
 use crate::failure::Failure;
 use crate::output;
 
@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let changes = aside.changes()?;
-    output::print(&in_words(&changes))?;
+    output::print(&all_in_words(&changes))?;
     if !options.dry_run {
         let newer = if options.overwrite { Newer::Replace } else { Newer::Keep };
         aside.write_back(&changes, newer)?;

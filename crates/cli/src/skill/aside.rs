@@ -256,6 +256,18 @@ impl Aside {
     /// Writes the changes to the folder that they belong to. If something could not be written
     /// everything is kept aside as well.
     pub fn write_back(mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
+        self.write(changes, newer)?;
+        self.discard()
+    }
+
+    /// Writes some of the changes. The others stay aside.
+    pub fn write_some(mut self, chosen: &[Change], newer: Newer) -> Result<(), Failure> {
+        self.keep();
+        self.set_told();
+        self.write(chosen, newer)
+    }
+
+    fn write(&mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
         let Some(folder) = self.origin.folder.clone() else {
             self.keep();
             return Err(Failure::new(
@@ -272,7 +284,7 @@ impl Aside {
                 .hint(format!("the changes are kept in {}", self.path.display()))
         })?;
         if failed.is_empty() {
-            return self.discard();
+            return Ok(());
         }
         self.keep();
         for one in &failed {
