@@ -6,6 +6,7 @@
 mod asks;
 mod denials;
 mod files;
+mod missing;
 mod processes;
 mod rules;
 
@@ -24,6 +25,7 @@ use sandbox_spec::{
 use asks::Asks;
 use denials::Denials;
 use files::Files;
+use missing::Missing;
 use processes::Processes;
 use rules::Rules;
 
@@ -45,6 +47,7 @@ struct Records {
     more_connections: u64,
     denials: Denials,
     asks: Asks,
+    missing: Missing,
 }
 
 impl Supervision {
@@ -79,6 +82,7 @@ impl Supervision {
         records.files.tell(&mut activity);
         records.denials.tell(&mut activity);
         records.asks.tell(&mut activity);
+        records.missing.tell(&mut activity);
         activity
     }
 }
@@ -111,6 +115,12 @@ impl Supervisor for Supervision {
     fn file(&self, path: &[u8], event: FileEvent<'_>) {
         if self.recording == Recording::On {
             self.records.borrow_mut().files.add(path, event);
+        }
+    }
+
+    fn missing(&self, path: &[u8]) {
+        if self.recording == Recording::On {
+            self.records.borrow_mut().missing.add(path);
         }
     }
 

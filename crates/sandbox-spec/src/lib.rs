@@ -19,17 +19,19 @@ mod filesystem;
 mod host_rule;
 mod identity;
 mod limits;
+mod metadata_service;
 mod network;
 pub mod os_text;
 mod printable;
 mod rules;
+mod sensitive_place;
 mod size;
 mod spec;
 mod time;
 
 pub use activity::{
-    Activity, AskRecord, Command, Denial, FileFate, FileRecord, PathUse, ProcessEnd, ProcessRecord,
-    ProgramRecord,
+    Activity, AskRecord, Command, Denial, FileFate, FileRecord, LookedFor, PathUse, ProcessEnd,
+    ProcessRecord, ProgramRecord,
 };
 pub use change::{Change, Happened, Now};
 pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
@@ -41,6 +43,7 @@ pub use filesystem::{
 pub use host_rule::{HostPattern, HostRule, HostRuleError};
 pub use identity::{Identity, IdentityError};
 pub use limits::Limits;
+pub use metadata_service::{metadata_at, metadata_named};
 pub use network::{
     EgressRules, HostEntry, HostEntryError, NetworkPolicy, PublishedPort, PublishedPortError,
 };
@@ -49,6 +52,7 @@ pub use printable::{
     printable_os, printable_path, printable_within,
 };
 pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
+pub use sensitive_place::sensitive_place;
 pub use size::{ByteSize, SizeError};
 pub use spec::{DEFAULT_AUDIT_LIMIT, MIN_AUDIT_LIMIT, Recording, SandboxSpec, Trace};
 pub use time::{DurationError, parse_duration};
