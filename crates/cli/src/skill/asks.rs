@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sandbox_spec::printable_within;
+use sandbox_spec::{HostRule, printable_within};
 use skills::policy::Ask;
 
 /// How many lines of each kind are shown before the rest is counted. Mounts are all shown.
@@ -40,7 +40,13 @@ fn lines(asks: &[&Ask], max_of_a_kind: usize) -> String {
     for ask in asks {
         let what = printable_within(&ask.what, MAX_WISH_CHARS);
         let words = format!("{}: {what}", ask.about);
-        by_kind.entry(kind(&words)).or_default().push(words);
+        match metadata_wish(ask) {
+            Some(why) => {
+                let words = format!("{words}  <- beware: {why}");
+                by_kind.entry(0).or_default().push(words);
+            }
+            None => by_kind.entry(kind(&words)).or_default().push(words),
+        }
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for ask in asks {
@@ -66,6 +72,13 @@ fn lines(asks: &[&Ask], max_of_a_kind: usize) -> String {
         }
     }
     text
+}
+
+/// What a cloud keeps where a wish for a host leads, if it keeps the keys of machines there.
+fn metadata_wish(ask: &Ask) -> Option<&'static str> {
+    let host = ask.what.strip_prefix("contact ")?;
+    let is_network = ask.about == "network";
+    host.parse::<HostRule>().ok().filter(|_| is_network)?.metadata_service()
 }
 
 /// Where a wish stands among the kinds. One that nobody has thought of weighs most.
@@ -95,6 +108,9 @@ mod tests {
         assert!(lines[lines.len() - 5..].contains(&lines[1]), "{text}");
         assert!(lines.iter().all(|line| line.chars().count() < 300), "{text}");
         assert!(lines.len() < 24, "{text}");
+        asks.push(ask("network", "contact 169.254.169.254:80"));
+        let text = in_words(&asks.iter().collect::<Vec<_>>());
+        assert!(text.contains("contact 169.254.169.254:80  <- beware: there"), "{text}");
         assert!(are_folded(&asks.iter().collect::<Vec<_>>()));
     }
 }
