@@ -131,6 +131,8 @@ pub struct RunReport {
     mounts: Vec<Seen>,
     variables: Vec<String>,
     limits: sandbox_spec::Limits,
+    /// How many things it was kept from.
+    n_denied: u64,
     #[serde(flatten)]
     activity: Activity,
 }
@@ -139,6 +141,7 @@ impl RunReport {
     /// Puts together what is known of a run.
     pub fn new(spec: &SandboxSpec, end: &ExitReport) -> Self {
         let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+        let activity = end.activity.as_deref().cloned().unwrap_or_default();
         Self {
             version: 1,
             skill: None,
@@ -150,7 +153,8 @@ impl RunReport {
             mounts: spec.mounts.iter().map(seen).collect(),
             variables: spec.environment.iter().map(|(name, _)| text(name)).collect(),
             limits: spec.limits.clone(),
-            activity: end.activity.as_deref().cloned().unwrap_or_default(),
+            n_denied: activity.n_denied(),
+            activity,
         }
     }
 
@@ -182,6 +186,20 @@ impl RunReport {
             }
         };
         file.write(text.as_bytes()).map_err(|error| failed(target.path(), &error))
+    }
+
+    /// How it went, in a few words, and what colour that has.
+    fn verdict(&self) -> (&'static str, String) {
+        let denied = match self.n_denied {
+            0 => String::new(),
+            1 => ", 1 thing denied".to_owned(),
+            n => format!(", {n} things denied"),
+        };
+        match (self.exit_code, self.n_denied) {
+            (0, 0) => ("good", "succeeded".to_owned()),
+            (0, _) => ("warn", format!("succeeded{denied}")),
+            (code, _) => ("bad", format!("failed with exit code {code}{denied}")),
+        }
     }
 
     fn title(&self) -> String {

@@ -7,6 +7,7 @@ use sandbox_spec::{Activity, Change, Now, printable, printable_path};
 use super::files::FileGroups;
 use super::tree::{Branch, ending, tree};
 use super::{RunReport, remedy, seconds};
+use crate::skill::listing::{in_order, why};
 
 /// How many rows a table has.
 const MAX_LISTED: usize = 5000;
@@ -18,10 +19,7 @@ const STYLE: &str = include_str!("page.css");
 /// The page.
 pub fn page(report: &RunReport) -> String {
     let title = escaped(&report.title());
-    let (class, words) = match report.exit_code {
-        0 => ("good", "succeeded".to_owned()),
-        code => ("bad", format!("failed with exit code {code}")),
-    };
+    let (class, words) = report.verdict();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\">\
@@ -32,6 +30,7 @@ pub fn page(report: &RunReport) -> String {
     summary(&mut page, &report.activity);
     denied(&mut page, &report.activity);
     told_no(&mut page, &report.activity);
+    looked_for(&mut page, &report.activity);
     page.push_str("<h2>Run</h2>\n<table>\n");
     for (name, value) in report.facts() {
         row(&mut page, name, &code(&value));
@@ -89,7 +88,7 @@ fn summary(page: &mut String, activity: &Activity) {
         (n(groups.changed.len(), 0), "changed"),
         (n(groups.removed.len(), 0), "removed"),
         (n(activity.connections.len(), activity.more_connections), "connections"),
-        (n(activity.denied.len(), activity.more_denied), "denied"),
+        (activity.n_denied().to_string(), "denied"),
     ];
     page.push_str("<ul class=\"figures\">");
     for (figure, name) in figures {
@@ -138,6 +137,36 @@ fn told_no(page: &mut String, activity: &Activity) {
     if !items.is_empty() {
         list(page, "Asked about, and told no by the policy", &items, activity.more_asked);
     }
+}
+
+fn looked_for(page: &mut String, activity: &Activity) {
+    let all = &activity.looked_for;
+    let n_secrets = all.iter().filter(|one| one.secret.is_some()).count();
+    if n_secrets > 0 {
+        page.push_str("<h2 class=\"warn\">Looked for, and not there</h2>\n");
+        open_table(page, "plain", n_secrets);
+        page.push_str("<tr><th>path</th><th>what such a place holds</th><th>times</th></tr>\n");
+        for one in all.iter().take(n_secrets.min(MAX_LISTED)) {
+            page.push_str(&format!(
+                "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td></tr>\n",
+                code(&one.path),
+                escaped(one.secret.as_deref().unwrap_or_default()),
+                one.times
+            ));
+        }
+        close_table(page, n_secrets);
+    }
+    let others: Vec<String> = all
+        .iter()
+        .skip(n_secrets)
+        .map(|one| format!("{} <i>× {}</i>", code(&one.path), one.times))
+        .collect();
+    list(
+        page,
+        "Other files that were looked for, and not there",
+        &others,
+        activity.more_looked_for,
+    );
 }
 
 fn processes(page: &mut String, report: &RunReport) {
@@ -246,9 +275,13 @@ fn connections(page: &mut String, activity: &Activity) {
             true => ("bad", "denied"),
             false => ("good", "allowed"),
         };
-        let rule = record.rule_to_allow().map_or(String::new(), |rule| {
-            format!("; to allow it: {}", code(&format!("network: allow: [{rule}]")))
-        });
+        let rule = match (record.metadata_service(), record.rule_to_allow()) {
+            (Some(why), _) => format!("; <b class=\"bad\">beware: {}</b>", escaped(why)),
+            (None, Some(rule)) => {
+                format!("; to allow it: {}", code(&format!("network: allow: [{rule}]")))
+            }
+            (None, None) => String::new(),
+        };
         page.push_str(&format!(
             "<tr><th class=\"{class}\">{word}</th><td>{} {}</td><td>{}{rule}</td>\
              <td class=\"n\">{}</td></tr>\n",
@@ -285,7 +318,7 @@ fn changes(page: &mut String, changes: &[Change]) {
         return;
     }
     open_table(page, "plain", changes.len());
-    for change in changes.iter().take(MAX_LISTED) {
+    for change in in_order(changes).into_iter().take(MAX_LISTED) {
         let path = escaped(&printable_path(&change.path));
         let (about, size) = match &change.now {
             Now::File { size, .. } => (String::new(), format!("{size} bytes")),
@@ -296,8 +329,10 @@ fn changes(page: &mut String, changes: &[Change]) {
             Now::Special => (" (no file; is not written back)".to_owned(), String::new()),
             Now::Nothing => (String::new(), String::new()),
         };
+        let why = why(change)
+            .map_or(String::new(), |why| format!(" <b class=\"warn\">{}</b>", escaped(&why)));
         page.push_str(&format!(
-            "<tr><th>{}</th><td><code>{path}{about}</code></td><td class=\"n\">{size}</td></tr>\n",
+            "<tr><th>{}</th><td><code>{path}{about}</code>{why}</td><td class=\"n\">{size}</td></tr>\n",
             change.happened.word()
         ));
     }

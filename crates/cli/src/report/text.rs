@@ -17,7 +17,8 @@ const MAX_COMMAND: usize = 100;
 
 /// The report as text.
 pub fn text(report: &RunReport) -> String {
-    let mut text = format!("report of {}\n", printable(&report.title()));
+    let (_, verdict) = report.verdict();
+    let mut text = format!("report of {}: {verdict}\n", printable(&report.title()));
     for (name, value) in report.facts() {
         row(&mut text, name, &printable(&value));
     }
@@ -36,6 +37,7 @@ pub fn text(report: &RunReport) -> String {
     connections(&mut text, &report.activity);
     denied(&mut text, &report.activity);
     told_no(&mut text, &report.activity);
+    looked_for(&mut text, &report.activity);
     if let Some(skill) = &report.skill {
         let count =
             if skill.changes.is_empty() { String::new() } else { counted(&skill.changes) + "; " };
@@ -119,9 +121,11 @@ fn connections(text: &mut String, activity: &Activity) {
         let word = if record.is_blocked() { "denied" } else { "allowed" };
         let to = printable(&record.destination());
         let times = times(record.times);
-        let hint = record.rule_to_allow().map_or(String::new(), |rule| {
-            format!("; to allow it: network: allow: [{}]", printable(&rule))
-        });
+        let hint = match (record.metadata_service(), record.rule_to_allow()) {
+            (Some(why), _) => format!("; beware: {why}"),
+            (None, Some(rule)) => format!("; to allow it: network: allow: [{}]", printable(&rule)),
+            (None, None) => String::new(),
+        };
         row(text, word, &format!("{} {to}, {times}: {}{hint}", record.kind, record.reason));
     }
     more(text, MAX_FILES, activity.connections.len(), activity.more_connections);
@@ -152,6 +156,19 @@ fn told_no(text: &mut String, activity: &Activity) {
         row(text, ask.wanted.word(), &what);
     }
     more(text, MAX_FILES, refused.len(), activity.more_asked);
+}
+
+fn looked_for(text: &mut String, activity: &Activity) {
+    if activity.looked_for.is_empty() {
+        return;
+    }
+    text.push_str("looked for, and not there:\n");
+    for one in activity.looked_for.iter().take(MAX_FILES) {
+        let word = if one.secret.is_some() { "secret" } else { "file" };
+        let what = one.secret.as_deref().map_or(String::new(), |what| format!(": {what}"));
+        row(text, word, &format!("{}, {}{what}", printable(&one.path), times(one.times)));
+    }
+    more(text, MAX_FILES, activity.looked_for.len(), activity.more_looked_for);
 }
 
 fn times(n: u64) -> String {

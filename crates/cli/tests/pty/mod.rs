@@ -37,13 +37,14 @@ pub struct Pty {
 impl Pty {
     /// Starts a command in a session of its own, whose terminal this is.
     pub fn start(command: &Command, elsewhere: Elsewhere) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let side: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
         let mut session = Command::new("setsid");
         let redirect = match elsewhere {
