@@ -131,5 +131,5 @@ fn what_was_denied_and_what_was_looked_for_is_told() {
     assert!(page.contains("<p class=\"warn\">succeeded, 2 things denied</p>"), "{page}");
     assert!(page.contains("<li><b>2</b> denied</li>"), "{page}");
     assert!(page.contains("Looked for, and not there"), "{page}");
-    assert!(page.contains("<code>/home/user/.ssh/id_rsa</code></td><td>keys of SSH"), "{page}");
+    assert!(page.contains("<code>/home/user/.ssh/id_rsa</code></td><td>SSH keys"), "{page}");
 }

@@ -1,112 +1,75 @@
 //! Places that a program looks at to find keys, or a way out. What a guest looks for there in vain
 //! tells as much as what it finds.
+//!
+//! Where credentials are is the list of [`crate::credentials`]. Here a home folder can be anywhere,
+//! for a guest guesses; and there are names that tell something wherever they are.
 
-/// Where a place is.
-enum Place {
-    /// Exactly this path, or anything beneath it.
-    At(&'static str),
-    /// Names that follow one another, in any folder, and anything beneath them.
-    In(&'static str),
-    /// A last name that starts so.
-    Named(&'static str),
-}
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use Place::{At, In, Named};
+use crate::credentials::{IN_HOME, ON_SYSTEM};
 
-/// The places, each with what is there. Compared in this order, so the more telling come first.
-const PLACES: &[(Place, &str)] = &[
-    (In(".ssh"), "keys of SSH"),
-    (Named("id_rsa"), "keys of SSH"),
-    (Named("id_ed25519"), "keys of SSH"),
-    (Named("id_ecdsa"), "keys of SSH"),
-    (Named("ssh_host_"), "keys of the machine's SSH server"),
-    (In(".gnupg"), "keys of GnuPG"),
-    (At("/etc/shadow"), "passwords of the machine"),
-    (At("/etc/gshadow"), "passwords of the machine"),
-    (At("/etc/shadow-"), "passwords of the machine"),
-    (At("/etc/sudoers"), "who may become root"),
-    (At("/etc/sudoers.d"), "who may become root"),
-    (In(".aws"), "keys of Amazon"),
-    (In(".azure"), "keys of Azure"),
-    (In(".config/gcloud"), "keys of Google"),
-    (In(".oci"), "keys of Oracle"),
-    (In(".aliyun"), "keys of Alibaba"),
-    (In(".kube"), "keys of Kubernetes"),
-    (In("secrets/kubernetes.io"), "keys of Kubernetes"),
-    (At("/etc/kubernetes"), "keys of Kubernetes"),
-    (At("/run/secrets"), "secrets of a container"),
-    (At("/var/run/secrets"), "secrets of a container"),
-    (Named("docker.sock"), "a way to become root: Docker's socket"),
-    (Named("podman.sock"), "a way to become somebody else: Podman's socket"),
-    (Named("containerd.sock"), "a way to become root: containerd's socket"),
-    (Named("crio.sock"), "a way to become root: CRI-O's socket"),
-    (In(".docker"), "keys of Docker"),
-    (In(".config/containers"), "keys of Podman"),
-    (Named(".netrc"), "passwords for hosts"),
-    (Named("_netrc"), "passwords for hosts"),
-    (Named(".git-credentials"), "passwords of git"),
-    (In(".config/git/credentials"), "passwords of git"),
-    (In(".config/gh"), "keys of GitHub"),
-    (In(".config/hub"), "keys of GitHub"),
-    (Named(".npmrc"), "keys of npm"),
-    (Named(".pypirc"), "keys of PyPI"),
-    (In(".cargo/credentials"), "keys of crates.io"),
-    (In(".cargo/credentials.toml"), "keys of crates.io"),
-    (In(".gem/credentials"), "keys of RubyGems"),
-    (In(".m2/settings.xml"), "passwords of Maven"),
-    (Named(".pgpass"), "passwords of databases"),
-    (Named(".my.cnf"), "passwords of databases"),
-    (Named(".vault-token"), "keys of Vault"),
-    (In(".terraform.d"), "keys of Terraform"),
-    (In(".config/op"), "keys of 1Password"),
-    (In(".password-store"), "passwords"),
-    (In(".local/share/keyrings"), "passwords"),
-    (In(".config/kwalletd"), "passwords"),
-    (In(".mozilla"), "passwords and sessions of a browser"),
-    (In(".config/google-chrome"), "passwords and sessions of a browser"),
-    (In(".config/chromium"), "passwords and sessions of a browser"),
-    (In(".config/BraveSoftware"), "passwords and sessions of a browser"),
-    (In(".bitcoin"), "money"),
-    (In(".ethereum"), "money"),
-    (In(".electrum"), "money"),
-    (Named("wallet.dat"), "money"),
-    (Named(".bash_history"), "what the user typed"),
-    (Named(".zsh_history"), "what the user typed"),
-    (Named(".python_history"), "what the user typed"),
-    (Named(".psql_history"), "what the user typed"),
-    (Named(".mysql_history"), "what the user typed"),
-    (In(".claude"), "sessions and keys of an agent"),
-    (In(".codex"), "sessions and keys of an agent"),
-    (Named(".env"), "keys of a project"),
-    (At("/proc/kcore"), "the memory of the machine"),
-    (At("/dev/mem"), "the memory of the machine"),
-    (At("/dev/kmem"), "the memory of the machine"),
-    (At("/.dockerenv"), "whether this is a container"),
-    (At("/run/.containerenv"), "whether this is a container"),
+/// Last names that tell something in any folder, by how they start, each with what it is.
+const NAMED: [(&str, &str); 12] = [
+    ("id_rsa", "SSH keys"),
+    ("id_ed25519", "SSH keys"),
+    ("id_ecdsa", "SSH keys"),
+    ("id_dsa", "SSH keys"),
+    ("ssh_host_", "the host's SSH keys"),
+    ("docker.sock", "Docker's socket, a way to become root"),
+    ("podman.sock", "Podman's socket, a way to become somebody else"),
+    ("containerd.sock", "containerd's socket, a way to become root"),
+    ("crio.sock", "CRI-O's socket, a way to become root"),
+    ("_netrc", "passwords of hosts"),
+    ("wallet.dat", "a wallet"),
+    (".env", "keys of a project"),
 ];
+
+/// Further places of the system.
+const FURTHER: [(&str, &str); 8] = [
+    ("/run/secrets", "secrets of a container"),
+    ("/var/run/secrets", "secrets of a container"),
+    ("/proc/kcore", "the memory of the machine"),
+    ("/dev/mem", "the memory of the machine"),
+    ("/dev/kmem", "the memory of the machine"),
+    ("/.dockerenv", "whether this is a container"),
+    ("/run/.containerenv", "whether this is a container"),
+    ("/proc/1/environ", "the environment of the first process"),
+];
+
+/// Places of the system that are too wide to tell something: every program looks for something in
+/// them.
+const WIDE: [&str; 8] =
+    ["/root", "/run", "/var/run", "/var/log", "/var/spool", "/proc", "/sys", "/dev"];
 
 /// What is kept at an absolute, clean path, if it is one of these places.
 pub fn sensitive_place(path: &[u8]) -> Option<&'static str> {
     let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    PLACES.iter().find(|(place, _)| place.has(path, last)).map(|(_, what)| *what)
+    let named = NAMED.iter().find(|(start, _)| last.starts_with(start.as_bytes()));
+    if let Some((_, what)) = named {
+        return Some(what);
+    }
+    let text = Path::new(std::ffi::OsStr::from_bytes(path));
+    let further = FURTHER.iter().find(|(place, _)| text.starts_with(place));
+    if let Some((_, what)) = further {
+        return Some(what);
+    }
+    let in_home = IN_HOME.iter().find(|place| has_names(path, place.path.as_bytes()));
+    let on_system = || {
+        let narrow = ON_SYSTEM.iter().filter(|place| !WIDE.contains(&place.path));
+        narrow.into_iter().find(|place| text.starts_with(place.path))
+    };
+    in_home.or_else(on_system).map(|place| place.holds)
 }
 
-impl Place {
-    fn has(&self, path: &[u8], last: &[u8]) -> bool {
-        let ends = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
-        match self {
-            At(place) => path.strip_prefix(place.as_bytes()).is_some_and(ends),
-            Named(start) => last.starts_with(start.as_bytes()),
-            In(names) => {
-                let names = names.as_bytes();
-                // Only what follows a slash is a whole name.
-                let after = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-                after.filter_map(|(at, _)| path.get(at + 1..)).any(|rest| {
-                    rest.first() == names.first() && rest.strip_prefix(names).is_some_and(ends)
-                })
-            }
-        }
-    }
+/// Whether these names follow one another somewhere in a path.
+fn has_names(path: &[u8], names: &[u8]) -> bool {
+    let ends = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
+    // Only what follows a slash is a whole name.
+    let after = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    after
+        .filter_map(|(at, _)| path.get(at + 1..))
+        .any(|rest| rest.strip_prefix(names).is_some_and(ends))
 }
 
 #[cfg(test)]
@@ -120,6 +83,7 @@ mod tests {
             "/root/.ssh",
             "/home/user/id_rsa",
             "/etc/shadow",
+            "/etc/ssh/ssh_host_ed25519_key",
             "/var/run/docker.sock",
             "/run/docker.sock",
             "/home/u/.aws/credentials",
@@ -129,8 +93,25 @@ mod tests {
         ] {
             assert!(sensitive_place(path.as_bytes()).is_some(), "{path}");
         }
-        for path in ["/usr/lib/python3/ssh.py", "/etc/shadows", "/work/x.ssh/a", "/work/aws", "/"] {
+        for path in [
+            "/usr/lib/python3/ssh.py",
+            "/etc/shadows",
+            "/work/x.ssh/a",
+            "/work/aws",
+            "/var/run/nscd/socket",
+            "/proc/self/attr/current",
+            "/dev/tty9",
+            "/root/x",
+            "/",
+        ] {
             assert_eq!(sensitive_place(path.as_bytes()), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_wide_is_on_the_list() {
+        for wide in WIDE {
+            assert!(ON_SYSTEM.iter().any(|place| place.path == wide), "{wide}");
         }
     }
 }

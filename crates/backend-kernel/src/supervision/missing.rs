@@ -71,8 +71,8 @@ impl Missing {
 
 fn is_of_the_system(path: &[u8]) -> bool {
     let is_beneath =
-        |top: &&[u8]| path.strip_prefix(*top).is_some_and(|rest| rest.first() == Some(&b'/'));
-    SYSTEM.iter().any(|top| is_beneath(&top))
+        |top: &[u8]| path.strip_prefix(top).is_some_and(|rest| rest.first() == Some(&b'/'));
+    SYSTEM.iter().any(|top| is_beneath(top))
 }
 
 /// The path without needless slashes and dots, so that one place is one entry.

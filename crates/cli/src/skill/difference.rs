@@ -1,14 +1,12 @@
 //! What a change does to a file, line by line, for somebody who has to agree to it.
 //!
-//! Both sides are opened beneath their folders, without following a link, and are read up to a limit.
+//! Both sides are read beneath folders that are held, without following a link, up to a limit.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use host_sys::rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use host_sys::beneath::Folder;
 use sandbox_spec::{Change, Happened, Now, printable_path, printable_within};
 use similar::{ChangeTag, TextDiff};
 
@@ -25,18 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The folder of the user's and the layer with what was written.
 pub struct Sides {
-    old: Option<OwnedFd>,
-    new: OwnedFd,
+    old: Option<Folder>,
+    new: Folder,
 }
 
 impl Sides {
     /// Opens both.
     pub fn open(folder: Option<&Path>, layer: &Path) -> io::Result<Self> {
-        let open = |path: &Path| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            openat(CWD, path, flags, Mode::empty())
-        };
-        Ok(Self { old: folder.map(open).transpose()?, new: open(layer)? })
+        Ok(Self { old: folder.map(Folder::at).transpose()?, new: Folder::at(layer)? })
     }
 
     /// The difference in words, with a line that names it.
@@ -69,19 +63,9 @@ impl Sides {
 }
 
 /// Reads a file beneath a folder.
-fn read(top: &OwnedFd, path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = File::from(openat2(top, path, flags, Mode::empty(), resolve)?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|n| n > MAX_BYTES) {
-        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
-    }
-    Ok(bytes)
+fn read(top: &Folder, path: &Path) -> io::Result<Vec<u8>> {
+    let (folder, name) = top.parent_of(path)?;
+    folder.read(name, MAX_BYTES)
 }
 
 fn between(old: &[u8], new: &[u8]) -> String {
