@@ -20,6 +20,7 @@ use kernel_files::FsContext;
 use linux_abi::{Errno, Pid, SysResult};
 use sandbox_spec::{
     Activity, ConnectionKind, ConnectionRecord, Reason, Recording, SandboxSpec, Verdict,
+    metadata_at,
 };
 
 use asks::Asks;
@@ -31,6 +32,8 @@ use rules::Rules;
 
 /// How many destinations are recorded.
 const MAX_CONNECTIONS: usize = 1_000;
+/// Room for destinations that have to be told of, whatever else a guest has tried before them.
+const MAX_METADATA: usize = 64;
 
 /// What looks on at one sandbox.
 pub struct Supervision {
@@ -76,6 +79,8 @@ impl Supervision {
         let mut activity = Activity {
             connections: records.connections,
             more_connections: records.more_connections,
+            // All of those were out of reach.
+            more_connections_denied: records.more_connections,
             ..Activity::default()
         };
         records.processes.tell(&mut activity);
@@ -139,7 +144,13 @@ impl Supervisor for Supervision {
         let same = |known: &&mut ConnectionRecord| known.address == Some(to) && known.kind == kind;
         if let Some(known) = records.connections.iter_mut().find(same) {
             known.times += 1;
-        } else if records.connections.len() < MAX_CONNECTIONS {
+            return;
+        }
+        let most = match metadata_at(to.ip()) {
+            Some(_) => MAX_CONNECTIONS + MAX_METADATA,
+            None => MAX_CONNECTIONS,
+        };
+        if records.connections.len() < most {
             records.connections.push(ConnectionRecord {
                 kind,
                 name: None,

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use host_sys::beneath::ResultFile;
 use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
-use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec, printable, printable_path};
+use sandbox_spec::{
+    ConnectionRecord, MoreConnections, RootFs, SandboxSpec, printable, printable_path,
+};
 use serde_json::json;
 
 use crate::backends;
@@ -147,6 +149,9 @@ fn with_connections(mut report: ExitReport, sandbox: &dyn Sandbox) -> ExitReport
                 activity.connections.push(record.clone());
             }
         }
+        let MoreConnections { allowed, denied } = report.more_connections;
+        activity.more_connections += allowed.saturating_add(denied);
+        activity.more_connections_denied += denied;
     }
     report
 }

@@ -3,6 +3,7 @@
 //! A report says what is known and nothing else. Where something was too much to be recorded it
 //! says how much.
 
+mod advice;
 mod files;
 mod page;
 mod text;
@@ -13,14 +14,16 @@ use std::path::{Path, PathBuf};
 use host_sys::beneath::ResultFile;
 use sandbox::{End, ExitReport, Usage};
 use sandbox_spec::{
-    Activity, Change, MountAccess, NetworkPolicy, PathUse, SandboxSpec, printable_json,
-    printable_path,
+    Activity, Change, MAX_NAME_CHARS, MountAccess, NetworkPolicy, SandboxSpec, printable_json,
+    printable_path, printable_within,
 };
 use serde::Serialize;
+use skills::RunPlan;
 use skills::policy::Ask;
-use skills::{RunPlan, printable};
 
 use crate::failure::Failure;
+
+use advice::Advice;
 
 /// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,28 +267,15 @@ pub fn tell_denied(activity: Option<&Activity>) {
         return;
     }
     eprintln!("the policy denied:");
-    for denial in activity.denied.iter().take(MAX_TOLD) {
-        let path = printable(&denial.path);
-        eprintln!(
-            "  {} {path}   (to allow it: {})",
-            denial.wanted.word(),
-            remedy(denial.wanted, &denial.path)
-        );
+    for denial in advice::denials(activity).into_iter().take(MAX_TOLD) {
+        let path = printable_within(&denial.path, MAX_NAME_CHARS);
+        let advice = Advice::of_path(denial.wanted, &denial.path).words();
+        eprintln!("  {} {path}   ({advice})", denial.wanted.word());
     }
     let n_told = u64::try_from(activity.denied.len().saturating_sub(MAX_TOLD)).unwrap_or(u64::MAX);
     let more = n_told.saturating_add(activity.more_denied);
     if more > 0 {
         eprintln!("  and {more} more; --report shows them");
-    }
-}
-
-/// The part of a policy that would allow such a use.
-fn remedy(wanted: PathUse, path: &str) -> String {
-    let path = printable(path);
-    match wanted {
-        PathUse::Read => format!("files: read: [{path}]"),
-        PathUse::Write => format!("files: write: [{path}]"),
-        PathUse::Run => format!("programs: [{path}]"),
     }
 }
 

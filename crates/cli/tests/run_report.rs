@@ -133,3 +133,21 @@ fn what_was_denied_and_what_was_looked_for_is_told() {
     assert!(page.contains("Looked for, and not there"), "{page}");
     assert!(page.contains("<code>/home/user/.ssh/id_rsa</code></td><td>SSH keys"), "{page}");
 }
+
+#[test]
+fn a_try_for_the_keys_of_the_machine_is_not_hidden_behind_others() {
+    let script = "for n in $(seq 1 90); do echo > /dev/tcp/192.0.2.$n/80; done 2>/dev/null; \
+                  echo > /dev/tcp/169.254.169.254/80; true";
+    for report in [&[][..], &["--report"]] {
+        let done = run(&[report, &["--", "bash", "-c", script]].concat());
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        let warning = "warning: it tried to reach 169.254.169.254:80, and was not let";
+        assert!(errors.contains(warning), "{errors}");
+        assert!(!errors.contains("--allow 169.254"), "{errors}");
+        if !report.is_empty() {
+            assert!(errors.contains("succeeded, 91 things denied\n"), "{errors}");
+            let rest = errors.split_once("connections:\n").unwrap().1;
+            assert!(rest.lines().next().unwrap().contains("169.254.169.254"), "{rest}");
+        }
+    }
+}

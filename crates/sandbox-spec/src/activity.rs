@@ -32,6 +32,9 @@ pub struct Activity {
     pub connections: Vec<ConnectionRecord>,
     /// How many further attempts to leave the sandbox there were.
     pub more_connections: u64,
+    /// How many of those were denied.
+    #[serde(default)]
+    pub more_connections_denied: u64,
     /// What the policy denied.
     pub denied: Vec<Denial>,
     /// How many more denials there were.
@@ -49,7 +52,7 @@ impl Activity {
     pub fn n_denied(&self) -> u64 {
         let blocked = self.connections.iter().filter(|record| record.is_blocked()).count();
         let known = u64::try_from(self.denied.len().saturating_add(blocked)).unwrap_or(u64::MAX);
-        known.saturating_add(self.more_denied)
+        known.saturating_add(self.more_denied).saturating_add(self.more_connections_denied)
     }
 }
 

@@ -74,6 +74,15 @@ pub enum Reason {
     NoDestination,
 }
 
+/// How often something was decided that there was no room to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreConnections {
+    /// What was let through.
+    pub allowed: u64,
+    /// What was not.
+    pub denied: u64,
+}
+
 impl ConnectionRecord {
     /// Whether the guest was kept from it.
     pub fn is_blocked(&self) -> bool {

@@ -34,7 +34,7 @@ pub use activity::{
     ProcessRecord, ProgramRecord,
 };
 pub use change::{Change, Happened, Now};
-pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
+pub use connection::{ConnectionKind, ConnectionRecord, MoreConnections, Reason, Verdict};
 pub use containment::ContainmentLayer;
 pub use environment::{EnvironmentError, EnvironmentItem, default_environment};
 pub use filesystem::{

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use sandbox_spec::{Activity, Change, Now, printable, printable_path};
 
+use super::advice::{self, Advice};
 use super::files::FileGroups;
 use super::tree::{Branch, ending, tree};
-use super::{RunReport, remedy, seconds};
+use super::{RunReport, seconds};
 use crate::skill::listing::{in_order, why};
 
 /// How many rows a table has.
@@ -111,14 +112,14 @@ fn denied(page: &mut String, activity: &Activity) {
     }
     page.push_str("<h2 class=\"bad\">Denied by the policy</h2>\n");
     open_table(page, "plain", activity.denied.len());
-    page.push_str("<tr><th>wanted</th><th>path</th><th>times</th><th>to allow it</th></tr>\n");
-    for denial in activity.denied.iter().take(MAX_LISTED) {
+    page.push_str("<tr><th>wanted</th><th>path</th><th>times</th><th></th></tr>\n");
+    for denial in advice::denials(activity).into_iter().take(MAX_LISTED) {
         page.push_str(&format!(
             "<tr><th>{}</th><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
             denial.wanted.word(),
             code(&denial.path),
             denial.times,
-            code(&remedy(denial.wanted, &denial.path))
+            advised(&Advice::of_path(denial.wanted, &denial.path))
         ));
     }
     close_table(page, activity.denied.len());
@@ -126,16 +127,24 @@ fn denied(page: &mut String, activity: &Activity) {
 }
 
 fn told_no(page: &mut String, activity: &Activity) {
-    let refused: Vec<_> = activity.asked.iter().filter(|ask| !ask.is_allowed).collect();
-    let items: Vec<String> = refused
-        .iter()
+    let items: Vec<String> = advice::refusals(activity)
+        .into_iter()
         .map(|ask| {
-            let how = code(&remedy(ask.wanted, &ask.path));
-            format!("{} {} <i>to allow it: {how}</i>", ask.wanted.word(), code(&ask.path))
+            let how = advised(&Advice::of_path(ask.wanted, &ask.path));
+            format!("{} {} {how}", ask.wanted.word(), code(&ask.path))
         })
         .collect();
     if !items.is_empty() {
         list(page, "Asked about, and told no by the policy", &items, activity.more_asked);
+    }
+}
+
+/// What there is to say about a thing that was denied.
+fn advised(advice: &Advice) -> String {
+    match advice {
+        Advice::Allow(policy) => format!("<i>to allow it: {}</i>", code(policy)),
+        Advice::Beware(why) => format!("<b class=\"bad\">beware: {}</b>", escaped(why)),
+        Advice::Nothing => String::new(),
     }
 }
 
@@ -270,20 +279,14 @@ fn connections(page: &mut String, activity: &Activity) {
     page.push_str("<h2>Connections</h2>\n");
     open_table(page, "plain", activity.connections.len());
     page.push_str("<tr><th></th><th>to</th><th>why</th><th>times</th></tr>\n");
-    for record in activity.connections.iter().take(MAX_LISTED) {
+    for record in advice::connections(activity).into_iter().take(MAX_LISTED) {
         let (class, word) = match record.is_blocked() {
             true => ("bad", "denied"),
             false => ("good", "allowed"),
         };
-        let rule = match (record.metadata_service(), record.rule_to_allow()) {
-            (Some(why), _) => format!("; <b class=\"bad\">beware: {}</b>", escaped(why)),
-            (None, Some(rule)) => {
-                format!("; to allow it: {}", code(&format!("network: allow: [{rule}]")))
-            }
-            (None, None) => String::new(),
-        };
+        let advice = advised(&Advice::of_connection(record));
         page.push_str(&format!(
-            "<tr><th class=\"{class}\">{word}</th><td>{} {}</td><td>{}{rule}</td>\
+            "<tr><th class=\"{class}\">{word}</th><td>{} {}</td><td>{} {advice}</td>\
              <td class=\"n\">{}</td></tr>\n",
             escaped(&record.kind.to_string()),
             code(&record.destination()),
