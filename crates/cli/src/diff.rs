@@ -50,7 +50,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
                 .code(2));
         };
         if !folder.is_dir() {
-            return Err(Failure::new(format!("there is no folder {}", folder.display())));
+            return Err(Failure::new(format!("there is no folder {}", printable_path(folder))));
         }
         let changes = backends::choose(launch.backend)?.kept_changes(&spec)?;
         show(&changes, options.json, None)?;

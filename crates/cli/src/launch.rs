@@ -179,7 +179,7 @@ fn hidden_program(error: &StartError, spec: &SandboxSpec) -> Option<String> {
     if spec.root != RootFs::Host || !on_host.exists() {
         return None;
     }
-    let folder = on_host.parent()?.display();
+    let folder = printable_path(on_host.parent()?);
     Some(format!(
         "it exists on the host; make its folder visible: --mount {folder}:{folder} --cwd {folder}"
     ))
@@ -240,7 +240,7 @@ impl<'p> EndReport<'p> {
 }
 
 fn no_report(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the report to {}: {error}", path.display()))
+    Failure::new(format!("cannot write the report to {}: {error}", printable_path(path)))
         .code(Failure::CANNOT_START)
 }
 

@@ -28,9 +28,11 @@ mod skill;
 mod syscalls;
 mod user_terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use sandbox_spec::printable_os;
 
 use crate::failure::Failure;
 
@@ -104,8 +106,20 @@ fn main() -> ExitCode {
 /// Prints help, or what was wrong with the arguments. Wrong arguments of `run` and `skill run` are a
 /// sandbox that could not start; elsewhere they are the usual 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be done about an output that is closed.
-    let _ = error.print();
+    // It repeats what was given, which need not be what the user typed: a shell puts names there.
+    let is_plain = |word: OsString| word.to_str() == Some(&printable_os(&word));
+    let escaped = || Cli::try_parse_from(std::env::args_os().map(printable_os)).err();
+    let shown = match std::env::args_os().all(is_plain) {
+        true => None,
+        false => Some(escaped()),
+    };
+    match &shown {
+        // Nothing can be done about an output that is closed.
+        None => drop(error.print()),
+        Some(Some(escaped)) => drop(escaped.print()),
+        // It is wrong only as it was given.
+        Some(None) => eprintln!("error: wrong arguments: {}", error.kind()),
+    }
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }

@@ -280,7 +280,7 @@ pub fn tell_denied(activity: Option<&Activity>) {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the report to {}: {error}", path.display()))
+    Failure::new(format!("cannot write the report to {}: {error}", printable_path(path)))
         .hint("choose another place for --report")
         .code(Failure::CANNOT_START)
 }

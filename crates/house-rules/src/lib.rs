@@ -8,6 +8,7 @@
 
 pub mod host_surface;
 pub mod layers;
+pub mod output;
 pub mod pages;
 pub mod sources;
 

@@ -1,6 +1,6 @@
 //! The rules of this workspace. A failure says what to do.
 
-use house_rules::{layers, pages, project, sources};
+use house_rules::{layers, output, pages, project, sources};
 
 fn none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
@@ -45,6 +45,11 @@ fn the_tour_names_every_crate() {
             .map(|one| format!("ARCHITECTURE.md does not name `{}`", one.name))
             .collect::<Vec<_>>(),
     );
+}
+
+#[test]
+fn what_strangers_wrote_is_shown_by_one_function() {
+    none(&output::around_the_one_function(&sources::all(&project()).unwrap()));
 }
 
 #[test]

@@ -25,11 +25,14 @@ pub enum Blocked {
     Name(String),
 }
 
+/// Whether something has to be told of.
+type IsWatched = fn(&Blocked) -> bool;
+
 /// What guests wanted in vain, each once.
 #[derive(Default)]
 pub struct BlockedList {
     list: RefCell<Vec<Blocked>>,
-    is_watched: Cell<Option<fn(&Blocked) -> bool>>,
+    is_watched: Cell<Option<IsWatched>>,
 }
 
 impl BlockedList {
@@ -44,7 +47,7 @@ impl BlockedList {
     }
 
     /// Says what has to be told of: there is room for it even if the list is full.
-    pub fn watch_for(&self, is_watched: fn(&Blocked) -> bool) {
+    pub fn watch_for(&self, is_watched: IsWatched) {
         self.is_watched.set(Some(is_watched));
     }
 

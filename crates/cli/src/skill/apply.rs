@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use sandbox_spec::printable_path;
+
 use super::aside::{Aside, Newer};
 use super::listing::all_in_words;
 use crate::failure::Failure;
@@ -51,7 +53,7 @@ fn list() -> Result<ExitCode, Failure> {
         output::print("nothing is kept\n")?;
     }
     for aside in &all {
-        output::print(&format!("{}\n  {}\n", aside.path().display(), aside.words()))?;
+        output::print(&format!("{}\n  {}\n", printable_path(aside.path()), aside.words()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

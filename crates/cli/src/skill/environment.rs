@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use sandbox::Backend;
+use sandbox_spec::printable_path;
 use skills::deps::{Needs, find_needs};
 use skills::install::{MadeEnvironment, Requirements, key_name};
 use skills::{GUEST_PATH, RunOptions, Skill, printable};
@@ -209,7 +210,7 @@ fn without_dots(path: &Path) -> PathBuf {
 /// The installation that a virtual environment builds on, if sandboxes do not show it anyway.
 fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
     let refused = |why: &str| {
-        Failure::new(format!("--venv: {} {why}", venv.display()))
+        Failure::new(format!("--venv: {} {why}", printable_path(venv)))
             .hint("make one with `python3 -m venv DIR`, or use --install")
             .code(Failure::CANNOT_START)
     };
@@ -235,7 +236,7 @@ fn node_modules(folder: &Path) -> Result<PathBuf, Failure> {
         (true, _) => Ok(inner),
         (false, true) => Ok(folder.to_path_buf()),
         (false, false) => {
-            Err(Failure::new(format!("--node-modules: {} is no folder", folder.display()))
+            Err(Failure::new(format!("--node-modules: {} is no folder", printable_path(folder)))
                 .hint("make one with `npm install`, or use --install")
                 .code(Failure::CANNOT_START))
         }

@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sandbox_spec::{EnvironmentItem, HostRule, MAX_NAME_CHARS, MountAccess, printable_within};
+use sandbox_spec::{
+    EnvironmentItem, HostRule, MAX_NAME_CHARS, MountAccess, printable_path, printable_within,
+};
 use skills::RunPlan;
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
 
@@ -74,13 +76,13 @@ impl PermissionOptions {
     pub fn user_policy(&self) -> Result<Policy, Failure> {
         let Some(path) = &self.policy else { return Ok(Policy::default()) };
         let bytes = std::fs::read(path).map_err(|error| {
-            refused("--policy", &format!("cannot read {}: {error}", path.display()))
+            refused("--policy", &format!("cannot read {}: {error}", printable_path(path)))
                 .hint("--learn FILE writes a policy; docs/policy.md describes one")
         })?;
-        let read = policy::read(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+        let read = policy::read(&printable_path(path), &String::from_utf8_lossy(&bytes));
         if !read.is_valid() {
             eprint!("{}", skills::Report::new(read.findings).to_text());
-            return Err(refused("--policy", &format!("{} is not valid", path.display())));
+            return Err(refused("--policy", &format!("{} is not valid", printable_path(path))));
         }
         let mut policy = read.policy;
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -111,7 +113,7 @@ fn mount_of(mount: &sandbox_spec::Mount) -> Result<Mount, Failure> {
 
 fn text(option: &str, value: &std::ffi::OsStr) -> Result<String, Failure> {
     let text = value.to_str().map(str::to_owned);
-    text.ok_or_else(|| refused(option, &format!("{} is no text", value.display())))
+    text.ok_or_else(|| refused(option, &format!("{} is no text", printable_path(value))))
 }
 
 /// The variables of the host that are text; others cannot be passed to a skill.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sandbox::Backend;
-use sandbox_spec::{Recording, SandboxSpec};
+use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
@@ -123,7 +123,7 @@ fn hint_at_packages(skill: &Skill, environment: &Environment, backend: &dyn Back
         let names = printable(&lacking.join(", "));
         eprintln!(
             "hint: not here: {names}; --install gets them (`belljar skill deps {}`)",
-            path.display()
+            printable_path(path)
         );
     }
 }
@@ -153,9 +153,12 @@ impl Work {
             Some(path) => {
                 let path = absolute(path)?;
                 if !path.is_dir() {
-                    return Err(Failure::new(format!("--work: {} is no folder", path.display()))
-                        .hint("make it first, or use `--work none` for an empty one")
-                        .code(Failure::CANNOT_START));
+                    return Err(Failure::new(format!(
+                        "--work: {} is no folder",
+                        printable_path(path)
+                    ))
+                    .hint("make it first, or use `--work none` for an empty one")
+                    .code(Failure::CANNOT_START));
                 }
                 Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None })
             }
@@ -202,15 +205,18 @@ impl Work {
             Choice::Some(chosen) => {
                 aside.write_some(&chosen, Newer::Keep)?;
                 let n = changes.len() - chosen.len();
-                eprintln!("{n} kept aside: `belljar skill apply {}` lists them", kept.display());
+                eprintln!(
+                    "{n} kept aside: `belljar skill apply {}` lists them",
+                    printable_path(&kept)
+                );
                 return Ok(Fate::AppliedInPart(kept));
             }
             Choice::Nothing => aside.set_told(),
         }
         if place.is_some() {
-            eprintln!("kept aside: `belljar skill apply {}` writes it back", kept.display());
+            eprintln!("kept aside: `belljar skill apply {}` writes it back", printable_path(&kept));
         } else {
-            eprintln!("kept in {}", aside.files().display());
+            eprintln!("kept in {}", printable_path(aside.files()));
         }
         Ok(Fate::Kept(kept))
     }
