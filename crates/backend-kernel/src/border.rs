@@ -158,6 +158,11 @@ impl Border {
     }
 }
 
+/// Whether something is the place at which a cloud hands out the keys of the machine.
+pub fn is_metadata(blocked: &Blocked) -> bool {
+    offline_record(blocked.clone()).metadata_service().is_some()
+}
+
 /// The record of what was wanted where nothing may leave.
 pub fn offline_record(blocked: Blocked) -> ConnectionRecord {
     let (kind, name, address) = match blocked {

@@ -435,6 +435,7 @@ fn open_border(
     line: Option<Line>,
 ) -> Result<Option<Rc<Border>>, Refusal> {
     let network = &kernel.network;
+    network.blocked.watch_for(border::is_metadata);
     if spec.network == NetworkPolicy::None {
         network.forbid_internet();
     }

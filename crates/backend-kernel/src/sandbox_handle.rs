@@ -259,6 +259,7 @@ impl Handle {
             memory_kills: Vec::new(),
             memory_kills_by_host: self.group.take().map_or(0, |it| it.n_memory_kills()),
             audit_lost: seen.audit_lost,
+            more_connections: seen.more,
         }
     }
 
@@ -337,6 +338,7 @@ impl Sandbox for Handle {
                         memory_kills,
                         memory_kills_by_host,
                         audit_lost,
+                        more_connections: seen.more,
                     });
                 }
                 Some(News::KeysWanted) => tell(TerminalEvent::KeysWanted),

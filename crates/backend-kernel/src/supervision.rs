@@ -6,6 +6,7 @@
 mod asks;
 mod denials;
 mod files;
+mod missing;
 mod processes;
 mod rules;
 
@@ -19,16 +20,20 @@ use kernel_files::FsContext;
 use linux_abi::{Errno, Pid, SysResult};
 use sandbox_spec::{
     Activity, ConnectionKind, ConnectionRecord, Reason, Recording, SandboxSpec, Verdict,
+    metadata_at,
 };
 
 use asks::Asks;
 use denials::Denials;
 use files::Files;
+use missing::Missing;
 use processes::Processes;
 use rules::Rules;
 
 /// How many destinations are recorded.
 const MAX_CONNECTIONS: usize = 1_000;
+/// Room for destinations that have to be told of, whatever else a guest has tried before them.
+const MAX_METADATA: usize = 64;
 
 /// What looks on at one sandbox.
 pub struct Supervision {
@@ -45,6 +50,7 @@ struct Records {
     more_connections: u64,
     denials: Denials,
     asks: Asks,
+    missing: Missing,
 }
 
 impl Supervision {
@@ -73,12 +79,15 @@ impl Supervision {
         let mut activity = Activity {
             connections: records.connections,
             more_connections: records.more_connections,
+            // All of those were out of reach.
+            more_connections_denied: records.more_connections,
             ..Activity::default()
         };
         records.processes.tell(&mut activity);
         records.files.tell(&mut activity);
         records.denials.tell(&mut activity);
         records.asks.tell(&mut activity);
+        records.missing.tell(&mut activity);
         activity
     }
 }
@@ -114,6 +123,12 @@ impl Supervisor for Supervision {
         }
     }
 
+    fn missing(&self, path: &[u8]) {
+        if self.recording == Recording::On {
+            self.records.borrow_mut().missing.add(path);
+        }
+    }
+
     fn process(&self, pid: Pid, event: ProcessEvent<'_>) {
         if self.recording == Recording::On {
             self.records.borrow_mut().processes.add(pid, event, timers::now());
@@ -129,7 +144,13 @@ impl Supervisor for Supervision {
         let same = |known: &&mut ConnectionRecord| known.address == Some(to) && known.kind == kind;
         if let Some(known) = records.connections.iter_mut().find(same) {
             known.times += 1;
-        } else if records.connections.len() < MAX_CONNECTIONS {
+            return;
+        }
+        let most = match metadata_at(to.ip()) {
+            Some(_) => MAX_CONNECTIONS + MAX_METADATA,
+            None => MAX_CONNECTIONS,
+        };
+        if records.connections.len() < most {
             records.connections.push(ConnectionRecord {
                 kind,
                 name: None,

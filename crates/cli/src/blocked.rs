@@ -1,7 +1,7 @@
 //! What was kept from leaving the sandbox, and which flags would let it out.
 
 use sandbox::End;
-use sandbox_spec::{ConnectionRecord, Reason};
+use sandbox_spec::{ConnectionRecord, MAX_NAME_CHARS, Reason, printable_within};
 
 /// The most destinations that are named.
 const MAX_NAMED: usize = 8;
@@ -40,7 +40,16 @@ fn words(records: &[ConnectionRecord], went_well: bool, ran: Ran) -> String {
     let kind = if went_well { "note" } else { "error" };
     let mut blocked: Vec<String> = Vec::new();
     let mut rules: Vec<String> = Vec::new();
+    let mut warnings: Vec<String> = Vec::new();
     for record in records.iter().filter(|record| record.is_blocked()) {
+        if let Some(why) = record.metadata_service() {
+            let to = printable_within(&record.destination(), MAX_NAME_CHARS);
+            let warning = format!("it tried to reach {to}, and was not let: {why}");
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+            continue;
+        }
         if record.reason == Reason::Offline && went_well && ran == Ran::Program {
             continue;
         }
@@ -48,7 +57,8 @@ fn words(records: &[ConnectionRecord], went_well: bool, ran: Ran) -> String {
             (Reason::PrivateAddress, Some(address)) => format!(" is {}", address.ip()),
             _ => String::new(),
         };
-        let what = format!("{}{about} ({}: {})", record.destination(), record.kind, record.reason);
+        let to = printable_within(&record.destination(), MAX_NAME_CHARS);
+        let what = format!("{to}{about} ({}: {})", record.kind, record.reason);
         if !blocked.contains(&what) {
             blocked.push(what);
         }
@@ -58,10 +68,13 @@ fn words(records: &[ConnectionRecord], went_well: bool, ran: Ran) -> String {
             rules.push(rule);
         }
     }
-    if blocked.is_empty() {
-        return String::new();
-    }
     let mut words = String::new();
+    for warning in warnings.iter().take(MAX_NAMED) {
+        words.push_str(&format!("warning: {warning}\n"));
+    }
+    if let Some(n @ 1..) = warnings.len().checked_sub(MAX_NAMED) {
+        words.push_str(&format!("warning: it tried {n} more such places\n"));
+    }
     for what in blocked.iter().take(MAX_NAMED) {
         words.push_str(&format!("{kind}: blocked {what}\n"));
     }
@@ -69,8 +82,11 @@ fn words(records: &[ConnectionRecord], went_well: bool, ran: Ran) -> String {
         words.push_str(&format!("{kind}: blocked {n} more destinations\n"));
     }
     if !rules.is_empty() {
-        let flags: Vec<String> =
-            rules.iter().take(MAX_NAMED).map(|rule| format!("{flag} {rule}")).collect();
+        let flags: Vec<String> = rules
+            .iter()
+            .take(MAX_NAMED)
+            .map(|rule| format!("{flag} {}", printable_within(rule, MAX_NAME_CHARS)))
+            .collect();
         words.push_str(&format!("hint: let it out with {}\n", flags.join(" ")));
     }
     words
@@ -119,6 +135,20 @@ mod tests {
             words(&denied, false, Ran::Program),
             "error: blocked a.org (DNS: denied by a.org)\n"
         );
+    }
+
+    #[test]
+    fn nobody_is_told_how_to_reach_the_keys_of_the_machine() {
+        let records = [
+            record(None, Some("169.254.169.254:80"), Reason::Offline),
+            record(Some("metadata.google.internal"), None, Reason::NoRule),
+        ];
+        for ran in [Ran::Program, Ran::Skill] {
+            let words = words(&records, true, ran);
+            assert_eq!(words.matches("warning: it tried to reach ").count(), 2, "{words}");
+            assert!(words.contains("hands out the keys"), "{words}");
+            assert!(!words.contains("--allow") && !words.contains("hint"), "{words}");
+        }
     }
 
     #[test]

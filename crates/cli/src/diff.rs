@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sandbox::Streams;
-use sandbox_spec::{ByteSize, Change, Happened, Now, RootWrites};
+use sandbox_spec::{ByteSize, Change, Happened, Now, RootWrites, printable_path};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -50,7 +50,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
                 .code(2));
         };
         if !folder.is_dir() {
-            return Err(Failure::new(format!("there is no folder {}", folder.display())));
+            return Err(Failure::new(format!("there is no folder {}", printable_path(folder))));
         }
         let changes = backends::choose(launch.backend)?.kept_changes(&spec)?;
         show(&changes, options.json, None)?;
@@ -98,9 +98,9 @@ fn tree(changes: &[Change]) -> String {
             Happened::Removed => '-',
         };
         let details = match &change.now {
-            Now::File { size } => format!("  {}", ByteSize(*size)),
+            Now::File { size, .. } => format!("  {}", ByteSize(*size)),
             Now::Folder => "/".to_owned(),
-            Now::Link { target } => format!(" -> {}", shown(target)),
+            Now::Link { target } => format!(" -> {}", printable_path(target)),
             Now::Nothing => String::new(),
             Now::Special => "  (special)".to_owned(),
         };
@@ -114,15 +114,7 @@ fn tree(changes: &[Change]) -> String {
 fn line(text: &mut String, sign: char, depth: usize, name: &Path, details: &str) {
     let indent = "  ".repeat(depth);
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{sign} {indent}{}{details}", shown(name));
-}
-
-/// A name as it can be printed: what would act on a terminal is escaped.
-fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
+    let _ = writeln!(text, "{sign} {indent}{}{details}", printable_path(name));
 }
 
 #[cfg(test)]
@@ -137,7 +129,7 @@ mod tests {
     #[test]
     fn folders_are_shown_once() {
         let changes = [
-            change("/etc/hosts", Happened::Changed, Now::File { size: 2048 }),
+            change("/etc/hosts", Happened::Changed, Now::File { size: 2048, mode: 0o644 }),
             change("/etc/motd", Happened::Removed, Now::Nothing),
             change("/work", Happened::Created, Now::Folder),
             change("/work/a\nb", Happened::Created, Now::Link { target: "x".into() }),

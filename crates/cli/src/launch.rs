@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use host_sys::beneath::ResultFile;
 use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
-use sandbox_spec::{ConnectionRecord, RootFs, SandboxSpec};
+use sandbox_spec::{
+    ConnectionRecord, MoreConnections, RootFs, SandboxSpec, printable, printable_path,
+};
 use serde_json::json;
 
 use crate::backends;
@@ -15,6 +17,7 @@ use crate::keyboard::Keyboard;
 use crate::report::{ReportTarget, RunReport};
 use crate::signal_names;
 use crate::signals::{SIGINT, SIGPIPE, Signals};
+use crate::user_terminal;
 
 /// How a specification is run.
 pub struct Launch<'a> {
@@ -73,7 +76,8 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
         );
     }
     for failed in &report.not_copied {
-        eprintln!("error: {} was not copied out: {}", failed.path.display(), failed.reason);
+        let path = printable_path(&failed.path);
+        eprintln!("error: {path} was not copied out: {}", failed.reason);
     }
 }
 
@@ -81,7 +85,7 @@ pub fn tell_end(report: &ExitReport, spec: &SandboxSpec) {
 fn tell_memory_kills(report: &ExitReport) {
     for kill in &report.memory_kills {
         let size = kill.bytes.div_ceil(1 << 20);
-        let (name, pid) = (kill.name.escape_debug(), kill.pid);
+        let (name, pid) = (printable(&kill.name), kill.pid);
         eprintln!("warning: out of memory: killed process {pid} ({name}), which held {size} MiB");
     }
     if report.memory_kills_by_host > 0 {
@@ -116,6 +120,7 @@ fn start_and_wait(
             None => failure,
         }
     })?;
+    user_terminal::hand_over();
     let signals = Signals::take_over()?;
     let report = wait(&signals, &mut *sandbox)?;
     blocked::tell(sandbox.connections(), &report.end, Ran::Program);
@@ -144,6 +149,9 @@ fn with_connections(mut report: ExitReport, sandbox: &dyn Sandbox) -> ExitReport
                 activity.connections.push(record.clone());
             }
         }
+        let MoreConnections { allowed, denied } = report.more_connections;
+        activity.more_connections += allowed.saturating_add(denied);
+        activity.more_connections_denied += denied;
     }
     report
 }
@@ -156,6 +164,7 @@ pub fn run_to_end(
 ) -> Result<ExitReport, Failure> {
     signals.check()?;
     let mut sandbox = backend.start(spec, Streams::inherit())?;
+    user_terminal::hand_over();
     let report = wait(signals, &mut *sandbox)?;
     let report = with_connections(report, &*sandbox);
     signals.forget();
@@ -170,7 +179,7 @@ fn hidden_program(error: &StartError, spec: &SandboxSpec) -> Option<String> {
     if spec.root != RootFs::Host || !on_host.exists() {
         return None;
     }
-    let folder = on_host.parent()?.display();
+    let folder = printable_path(on_host.parent()?);
     Some(format!(
         "it exists on the host; make its folder visible: --mount {folder}:{folder} --cwd {folder}"
     ))
@@ -231,7 +240,7 @@ impl<'p> EndReport<'p> {
 }
 
 fn no_report(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the report to {}: {error}", path.display()))
+    Failure::new(format!("cannot write the report to {}: {error}", printable_path(path)))
         .code(Failure::CANNOT_START)
 }
 

@@ -28,6 +28,7 @@ mod signals;
 mod skill;
 mod syscalls;
 mod usage;
+mod user_terminal;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sandbox_spec::{
     EnvironmentItem, Identity, Mount, RootFs, RootWrites, SandboxSpec, Tilde, Tmpfs,
-    default_environment, expand_home,
+    default_environment, expand_home, printable_path,
 };
 
 pub use common::CommonOptions;
@@ -114,11 +114,13 @@ fn root(path: &Path) -> Result<RootFs, Failure> {
         Ok(found) if found.is_dir() => Ok(RootFs::Directory(absolute)),
         Ok(found) if found.is_file() => Ok(RootFs::Tar(absolute)),
         Ok(_) => {
-            let message = format!("{} is neither a folder nor an archive", path.display());
+            let message = format!("{} is neither a folder nor an archive", printable_path(path));
             Err(Failure::new(message).code(Failure::CANNOT_START))
         }
-        Err(error) => Err(Failure::new(format!("cannot use {} as root: {error}", path.display()))
-            .code(Failure::CANNOT_START)),
+        Err(error) => {
+            Err(Failure::new(format!("cannot use {} as root: {error}", printable_path(path)))
+                .code(Failure::CANNOT_START))
+        }
     }
 }
 
@@ -128,7 +130,8 @@ fn check_destinations(spec: &SandboxSpec) -> Result<(), Failure> {
     let mounts = spec.mounts.iter().map(|mount| &mount.destination);
     for place in mounts.chain(spec.tmpfs.iter().map(|tmpfs| &tmpfs.destination)) {
         if !taken.insert(place) {
-            let message = format!("two mounts have the same place inside, {}", place.display());
+            let message =
+                format!("two mounts have the same place inside, {}", printable_path(place));
             return Err(Failure::new(message).code(Failure::CANNOT_START));
         }
     }
@@ -150,7 +153,7 @@ pub fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         _ => path.to_path_buf(),
     };
     std::path::absolute(path).map_err(|error| {
-        Failure::new(format!("cannot find out where {} is: {error}", path.display()))
+        Failure::new(format!("cannot find out where {} is: {error}", printable_path(path)))
             .code(Failure::CANNOT_START)
     })
 }

@@ -3,6 +3,7 @@
 //! A report says what is known and nothing else. Where something was too much to be recorded it
 //! says how much.
 
+mod advice;
 mod files;
 mod page;
 mod text;
@@ -12,12 +13,17 @@ use std::path::{Path, PathBuf};
 
 use host_sys::beneath::ResultFile;
 use sandbox::{End, ExitReport, Usage};
-use sandbox_spec::{Activity, Change, MountAccess, NetworkPolicy, PathUse, SandboxSpec};
+use sandbox_spec::{
+    Activity, Change, MAX_NAME_CHARS, MountAccess, NetworkPolicy, SandboxSpec, printable_json,
+    printable_path, printable_within,
+};
 use serde::Serialize;
+use skills::RunPlan;
 use skills::policy::Ask;
-use skills::{RunPlan, printable};
 
 use crate::failure::Failure;
+
+use advice::Advice;
 
 /// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +78,8 @@ pub enum Fate {
     NothingWritten,
     /// It was written to the user's folder after the run.
     Applied,
+    /// Some of it was written, the rest is kept aside.
+    AppliedInPart(PathBuf),
     /// It is kept aside.
     Kept(PathBuf),
     /// The folder was given to be written at once.
@@ -83,7 +91,10 @@ impl Fate {
         match self {
             Self::NothingWritten => "nothing was written to the work folder".to_owned(),
             Self::Applied => "written to the user's folder".to_owned(),
-            Self::Kept(path) => format!("kept aside in {}", path.display()),
+            Self::AppliedInPart(path) => {
+                format!("written in part; the rest is kept aside in {}", printable_path(path))
+            }
+            Self::Kept(path) => format!("kept aside in {}", printable_path(path)),
             Self::WrittenAtOnce => "the work folder was given to be written at once".to_owned(),
         }
     }
@@ -123,6 +134,8 @@ pub struct RunReport {
     mounts: Vec<Seen>,
     variables: Vec<String>,
     limits: sandbox_spec::Limits,
+    /// How many things it was kept from.
+    n_denied: u64,
     #[serde(flatten)]
     activity: Activity,
 }
@@ -131,6 +144,7 @@ impl RunReport {
     /// Puts together what is known of a run.
     pub fn new(spec: &SandboxSpec, end: &ExitReport) -> Self {
         let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+        let activity = end.activity.as_deref().cloned().unwrap_or_default();
         Self {
             version: 1,
             skill: None,
@@ -142,7 +156,8 @@ impl RunReport {
             mounts: spec.mounts.iter().map(seen).collect(),
             variables: spec.environment.iter().map(|(name, _)| text(name)).collect(),
             limits: spec.limits.clone(),
-            activity: end.activity.as_deref().cloned().unwrap_or_default(),
+            n_denied: activity.n_denied(),
+            activity,
         }
     }
 
@@ -169,10 +184,25 @@ impl RunReport {
             ReportTarget::Text(_) => text::text(self),
             ReportTarget::Json(path) => {
                 let json = serde_json::to_string_pretty(self);
-                json.map_err(|error| failed(path, &error.into()))? + "\n"
+                let json = json.map_err(|error| failed(path, &error.into()))?;
+                printable_json(&json) + "\n"
             }
         };
         file.write(text.as_bytes()).map_err(|error| failed(target.path(), &error))
+    }
+
+    /// How it went, in a few words, and what colour that has.
+    fn verdict(&self) -> (&'static str, String) {
+        let denied = match self.n_denied {
+            0 => String::new(),
+            1 => ", 1 thing denied".to_owned(),
+            n => format!(", {n} things denied"),
+        };
+        match (self.exit_code, self.n_denied) {
+            (0, 0) => ("good", "succeeded".to_owned()),
+            (0, _) => ("warn", format!("succeeded{denied}")),
+            (code, _) => ("bad", format!("failed with exit code {code}{denied}")),
+        }
     }
 
     fn title(&self) -> String {
@@ -237,13 +267,10 @@ pub fn tell_denied(activity: Option<&Activity>) {
         return;
     }
     eprintln!("the policy denied:");
-    for denial in activity.denied.iter().take(MAX_TOLD) {
-        let path = printable(&denial.path);
-        eprintln!(
-            "  {} {path}   (to allow it: {})",
-            denial.wanted.word(),
-            remedy(denial.wanted, &denial.path)
-        );
+    for denial in advice::denials(activity).into_iter().take(MAX_TOLD) {
+        let path = printable_within(&denial.path, MAX_NAME_CHARS);
+        let advice = Advice::of_path(denial.wanted, &denial.path).words();
+        eprintln!("  {} {path}   ({advice})", denial.wanted.word());
     }
     let n_told = u64::try_from(activity.denied.len().saturating_sub(MAX_TOLD)).unwrap_or(u64::MAX);
     let more = n_told.saturating_add(activity.more_denied);
@@ -252,18 +279,8 @@ pub fn tell_denied(activity: Option<&Activity>) {
     }
 }
 
-/// The part of a policy that would allow such a use.
-fn remedy(wanted: PathUse, path: &str) -> String {
-    let path = printable(path);
-    match wanted {
-        PathUse::Read => format!("files: read: [{path}]"),
-        PathUse::Write => format!("files: write: [{path}]"),
-        PathUse::Run => format!("programs: [{path}]"),
-    }
-}
-
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the report to {}: {error}", path.display()))
+    Failure::new(format!("cannot write the report to {}: {error}", printable_path(path)))
         .hint("choose another place for --report")
         .code(Failure::CANNOT_START)
 }

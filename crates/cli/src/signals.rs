@@ -1,7 +1,7 @@
 //! Signals to `belljar`, which are the guest's as long as there is one.
 
-use std::io::{PipeReader, stdin};
-use std::os::fd::AsFd;
+use std::io::PipeReader;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
@@ -67,11 +67,10 @@ impl Signals {
         }
     }
 
-    /// Waits until standard input can be read; fails if a signal asks us to end.
-    pub fn wait_for_input(&self) -> Result<(), Failure> {
+    /// Waits until a terminal can be read; fails if a signal asks us to end.
+    pub fn wait_for_input(&self, input: BorrowedFd<'_>) -> Result<(), Failure> {
         loop {
             self.check()?;
-            let input = stdin();
             let mut wanted =
                 [PollFd::new(&input, PollFlags::IN), PollFd::new(&self.descriptor, PollFlags::IN)];
             let polled = poll(&mut wanted, None);

@@ -2,9 +2,11 @@
 
 mod apply;
 pub mod aside;
+mod asks;
 mod changes;
 mod check;
 mod deps;
+mod difference;
 mod environment;
 mod environment_cache;
 mod install_node;
@@ -18,7 +20,9 @@ mod pack;
 mod permissions;
 mod problem;
 mod progress;
+mod question;
 mod registry;
+mod risk;
 mod run;
 mod runner;
 pub mod scratch;

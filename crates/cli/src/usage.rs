@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
-use sandbox_spec::{MountError, SizeError};
+use sandbox_spec::{MountError, SizeError, printable};
 
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ pub fn tell(error: &Error, command: &Command) -> ExitCode {
         return if error.use_stderr() { code.into() } else { ExitCode::SUCCESS };
     }
     let hint = hint(error).unwrap_or_else(|| of_command(error, command, &words));
-    Failure::new(message(error)).hint(hint).code(code).report()
+    Failure::new(printable(&message(error))).hint(printable(&hint)).code(code).report()
 }
 
 /// Where to read on: the help of the innermost command that was named rightly, or its commands if

@@ -89,3 +89,65 @@ fn a_process_that_is_killed_for_want_of_memory_is_told_of() {
     assert!(errors.contains("out of memory: killed process"), "{errors}");
     assert!(errors.contains("(tail), which held"), "{errors}");
 }
+
+#[test]
+fn what_was_denied_and_what_was_looked_for_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let script = "cat ~/.ssh/id_rsa /etc/shadow /work/none /root/.aws/credentials 2>/dev/null; \
+                  echo > /dev/tcp/169.254.169.254/80; echo > /dev/tcp/192.0.2.1/80; \
+                  python3 -c 'import socket; \
+                  socket.socket(socket.AF_UNIX).connect_ex(\"/var/run/docker.sock\")'; true";
+    let program = ["--", "bash", "-c", script];
+    for name in ["r.html", "r.json", "r.txt"] {
+        let done = run(&[&["--report", &path(name)][..], &program].concat());
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        let warning = "warning: it tried to reach 169.254.169.254:80, and was not let";
+        assert!(errors.contains(warning), "{errors}");
+        assert!(!errors.contains("--allow 169.254"), "{errors}");
+    }
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("r.json")).unwrap();
+    assert_eq!(json["n_denied"], 2, "{json:#}");
+    let looked_for = json["looked_for"].as_array().unwrap();
+    let secret = |path: &str| {
+        let found = looked_for.iter().find(|it| it["path"] == path);
+        found.is_some_and(|it| it["secret"].is_string())
+    };
+    for path in
+        ["/home/user/.ssh/id_rsa", "/etc/shadow", "/root/.aws/credentials", "/var/run/docker.sock"]
+    {
+        assert!(secret(path), "{path}: {looked_for:#?}");
+    }
+    assert!(!secret("/work/none") && looked_for.iter().any(|it| it["path"] == "/work/none"));
+    let first_other = looked_for.iter().position(|it| it["secret"].is_null()).unwrap();
+    assert!(looked_for[first_other..].iter().all(|it| it["secret"].is_null()));
+    let text = read("r.txt");
+    assert!(text.starts_with("report of bash: succeeded, 2 things denied\n"), "{text}");
+    assert!(text.contains("looked for, and not there:\n  secret "), "{text}");
+    assert!(text.contains("beware: there") && !text.contains("allow: [169.254"), "{text}");
+    let page = read("r.html");
+    assert!(page.contains("<p class=\"warn\">succeeded, 2 things denied</p>"), "{page}");
+    assert!(page.contains("<li><b>2</b> denied</li>"), "{page}");
+    assert!(page.contains("Looked for, and not there"), "{page}");
+    assert!(page.contains("<code>/home/user/.ssh/id_rsa</code></td><td>SSH keys"), "{page}");
+}
+
+#[test]
+fn a_try_for_the_keys_of_the_machine_is_not_hidden_behind_others() {
+    let script = "for n in $(seq 1 90); do echo > /dev/tcp/192.0.2.$n/80; done 2>/dev/null; \
+                  echo > /dev/tcp/169.254.169.254/80; true";
+    for report in [&[][..], &["--report"]] {
+        let done = run(&[report, &["--", "bash", "-c", script]].concat());
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        let warning = "warning: it tried to reach 169.254.169.254:80, and was not let";
+        assert!(errors.contains(warning), "{errors}");
+        assert!(!errors.contains("--allow 169.254"), "{errors}");
+        if !report.is_empty() {
+            assert!(errors.contains("succeeded, 91 things denied\n"), "{errors}");
+            let rest = errors.split_once("connections:\n").unwrap().1;
+            assert!(rest.lines().next().unwrap().contains("169.254.169.254"), "{rest}");
+        }
+    }
+}

@@ -227,7 +227,7 @@ fn at_a_terminal(place: &Place, answers: &[(&str, &str)]) -> String {
 fn questions_are_asked_at_a_terminal() {
     let place = Place::with_script("#!/bin/sh\necho \"mode=$MODE\"; echo new > file.txt\n");
     place.file("probe/belljar.yaml", "env: {set: {MODE: fast}}\n");
-    let (grant, write) = ("Grant this? [y/N] ", "? [y/N] ");
+    let (grant, write) = ("Grant this? [y/N] ", "work? [y/N] ");
     let seen = at_a_terminal(&place, &[(grant, "n\n"), (write, "\n")]);
     assert!(seen.contains("mode=\n") && seen.contains("kept aside"), "{seen}");
     assert!(!place.path("work/file.txt").exists());

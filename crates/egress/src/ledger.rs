@@ -4,14 +4,18 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sandbox_spec::{ConnectionKind, ConnectionRecord, Reason, Verdict};
+use sandbox_spec::{
+    ConnectionKind, ConnectionRecord, MoreConnections, Reason, Verdict, printable_json,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::audit_log::AuditLog;
 use crate::policy::Decision;
 
-/// The most records that are kept; the log has everything.
+/// The most records of what was allowed, and of what was denied; the log has everything.
 const MAX_RECORDS: usize = 4096;
+/// Room for destinations that have to be told of, whatever else a guest has tried before them.
+const MAX_METADATA: usize = 64;
 
 /// A line of the audit log.
 #[derive(Serialize)]
@@ -50,6 +54,8 @@ struct Key {
 pub struct Account {
     /// Everything that was noted, equal things once.
     pub connections: Vec<ConnectionRecord>,
+    /// How often something was decided that is not among them.
+    pub more: MoreConnections,
     /// How many lines the audit log should have and has not.
     pub audit_lost: u64,
 }
@@ -60,8 +66,34 @@ pub struct Ledger {
     log: Option<AuditLog>,
     records: Vec<ConnectionRecord>,
     places: HashMap<Key, usize>,
+    n_kept: Kept,
+    more: MoreConnections,
     /// Connections that have not ended.
     open: HashMap<u64, Key>,
+}
+
+/// How many records are kept. Each kind has room of its own, so that none hides another.
+#[derive(Default)]
+struct Kept {
+    allowed: usize,
+    denied: usize,
+    metadata: usize,
+}
+
+impl Kept {
+    /// Counts one more, if there is room for it.
+    fn has_room(&mut self, record: &ConnectionRecord) -> bool {
+        let (n, most) = match record.verdict {
+            Verdict::Allowed => (&mut self.allowed, MAX_RECORDS),
+            Verdict::Denied if record.metadata_service().is_some() => {
+                (&mut self.metadata, MAX_METADATA)
+            }
+            Verdict::Denied => (&mut self.denied, MAX_RECORDS),
+        };
+        let has_room = *n < most;
+        *n += usize::from(has_room);
+        has_room
+    }
 }
 
 impl Ledger {
@@ -90,8 +122,10 @@ impl Ledger {
             verdict: decision.verdict,
             reason: decision.reason.clone(),
         };
-        if let Some(record) = self.record(&key) {
-            record.times += 1;
+        match (self.record(&key), decision.verdict) {
+            (Some(record), _) => record.times += 1,
+            (None, Verdict::Allowed) => self.more.allowed += 1,
+            (None, Verdict::Denied) => self.more.denied += 1,
         }
         let event = match decision.verdict {
             Verdict::Allowed => "allowed",
@@ -119,18 +153,14 @@ impl Ledger {
     /// Ends the log, and says what was noted.
     pub fn finish(self) -> Account {
         let audit_lost = self.log.map_or(0, |log| log.finish(&now()));
-        Account { connections: self.records, audit_lost }
+        Account { connections: self.records, more: self.more, audit_lost }
     }
 
     fn record(&mut self, key: &Key) -> Option<&mut ConnectionRecord> {
         if let Some(place) = self.places.get(key) {
             return self.records.get_mut(*place);
         }
-        if self.records.len() >= MAX_RECORDS {
-            return None;
-        }
-        self.places.insert(key.clone(), self.records.len());
-        self.records.push(ConnectionRecord {
+        let record = ConnectionRecord {
             kind: key.kind,
             name: key.name.clone(),
             address: key.address,
@@ -139,14 +169,19 @@ impl Ledger {
             times: 0,
             bytes_sent: 0,
             bytes_received: 0,
-        });
+        };
+        if !self.n_kept.has_room(&record) {
+            return None;
+        }
+        self.places.insert(key.clone(), self.records.len());
+        self.records.push(record);
         self.records.last_mut()
     }
 
     fn write(&mut self, line: &Line<'_>) {
         let Some(log) = &mut self.log else { return };
-        let Ok(text) = serde_json::to_vec(line) else { return };
-        log.write(text, &line.time);
+        let Ok(text) = serde_json::to_string(line) else { return };
+        log.write(printable_json(&text).into_bytes(), &line.time);
     }
 }
 
@@ -229,5 +264,29 @@ mod tests {
         assert_eq!(records.len(), 1);
         let record = &records[0];
         assert_eq!((record.times, record.bytes_sent, record.bytes_received), (2, 11, 22));
+    }
+
+    #[test]
+    fn what_has_to_be_told_is_not_hidden_behind_others() {
+        let mut ledger = Ledger::default();
+        let allowed = Decision {
+            verdict: Verdict::Allowed,
+            reason: Reason::AllowedBy("*".parse().unwrap()),
+            name: None,
+        };
+        let denied = Decision { verdict: Verdict::Denied, reason: Reason::NoRule, name: None };
+        let mut to = |text: &str, port: usize, decision: &Decision| {
+            let address = SocketAddr::new(text.parse().unwrap(), u16::try_from(port).unwrap());
+            ledger.decided(ConnectionKind::Tcp, Some(address), decision, None);
+        };
+        for port in 1..=MAX_RECORDS + 2 {
+            to("8.8.8.8", port, &allowed);
+            to("8.8.4.4", port, &denied);
+        }
+        to("169.254.169.254", 80, &denied);
+        let account = ledger.finish();
+        assert_eq!(account.more, MoreConnections { allowed: 2, denied: 2 });
+        assert_eq!(account.connections.len(), 2 * MAX_RECORDS + 1);
+        assert!(account.connections.last().unwrap().metadata_service().is_some());
     }
 }

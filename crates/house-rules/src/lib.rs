@@ -10,6 +10,7 @@ pub mod attacks;
 pub mod guest_trees;
 pub mod host_surface;
 pub mod layers;
+pub mod output;
 pub mod pages;
 pub mod skips;
 pub mod sources;

@@ -1,6 +1,6 @@
 //! The rules of this workspace. A failure says what to do.
 
-use house_rules::{attacks, guest_trees, layers, pages, project, skips, sources};
+use house_rules::{attacks, guest_trees, layers, output, pages, project, skips, sources};
 
 fn none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
@@ -57,6 +57,11 @@ fn the_tour_names_every_crate() {
 fn every_attack_has_a_test() {
     let text = std::fs::read_to_string(project().join("SECURITY.md")).unwrap();
     none(&attacks::violations(&text, &project()).unwrap());
+}
+
+#[test]
+fn what_strangers_wrote_is_shown_by_one_function() {
+    none(&output::around_the_one_function(&sources::all(&project()).unwrap()));
 }
 
 #[test]

@@ -73,6 +73,9 @@ pub trait Supervisor {
     /// Something happened to a file.
     fn file(&self, path: &[u8], event: FileEvent<'_>);
 
+    /// Somebody looked for a path, from the top, that is not there, or that it may not reach.
+    fn missing(&self, path: &[u8]);
+
     /// Something happened to a process.
     fn process(&self, pid: Pid, event: ProcessEvent<'_>);
 

@@ -130,7 +130,10 @@ pub fn list_changes(tree: &SandboxTree) -> SysResult<Vec<Change>> {
 
 fn now_of(inode: &dyn Inode) -> SysResult<Now> {
     Ok(match inode.kind() {
-        FileKind::Regular => Now::File { size: inode.metadata()?.size },
+        FileKind::Regular => {
+            let metadata = inode.metadata()?;
+            Now::File { size: metadata.size, mode: metadata.mode & 0o7777 }
+        }
         FileKind::Directory => Now::Folder,
         FileKind::Symlink => {
             Now::Link { target: OsStr::from_bytes(&inode.read_link()?).to_os_string().into() }

@@ -62,6 +62,21 @@ pub(crate) fn tell_name(folder: &Location, name: &[u8], event: FileEvent<'_>) {
     }
 }
 
+/// A path led to nothing, or was not to be walked. Programs look for thousands of files that are not
+/// there, so it is put together only if there is somebody to be told.
+#[cold]
+pub(crate) fn tell_missing(start: &Location, path: &[u8]) {
+    let Some(supervisor) = supervisor::get() else { return };
+    if path.first() == Some(&b'/') {
+        return supervisor.missing(path);
+    }
+    if let Some(mut whole) = start.full_path() {
+        whole.push(b'/');
+        whole.extend_from_slice(path);
+        supervisor.missing(&whole);
+    }
+}
+
 /// A name in a folder has become another, maybe in another folder.
 pub(crate) fn tell_rename(old: (&Location, &[u8]), new: (&Location, &[u8]), replaces: bool) {
     if let Some(supervisor) = supervisor::get()

@@ -83,6 +83,9 @@ pub fn open(
     if flags.contains(OpenFlags::CREAT) {
         return open_or_create(access, found, how);
     }
+    if found.target.is_none() && observed::is_there() {
+        observed::tell_missing(start, path);
+    }
     let location = found.existing()?;
     open_at(access, &location, flags, Fresh::No, By::Guest)
 }

@@ -117,6 +117,9 @@ pub fn lookup(
     // That nothing is there is an answer of the directory.
     let source = found.target.as_ref().unwrap_or(&found.parent);
     facts::answered_from(source.inode()?.is_steady());
+    if found.target.is_none() && observed::is_there() {
+        observed::tell_missing(start, path);
+    }
     found.existing()
 }
 
@@ -142,7 +145,11 @@ pub fn resolve(
         is_known: false,
         upper_length: 0,
     };
-    walk.run(path)
+    let found = walk.run(path);
+    if matches!(found, Err(Errno::ENOENT | Errno::EACCES)) && observed::is_there() {
+        observed::tell_missing(start, path);
+    }
+    found
 }
 
 struct Walk<'a> {

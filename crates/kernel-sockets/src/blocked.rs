@@ -1,12 +1,14 @@
 //! What guests wanted of the network in vain, where nothing may leave: for the user to see.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 
 use kernel_core::supervisor::Transport;
 
 /// The most that is kept; a guest may try as often as it likes.
 const MAX_BLOCKED: usize = 64;
+/// Room for what has to be told of, whatever else was tried before it.
+const MAX_WATCHED: usize = 64;
 
 /// The longest name of a host.
 const MAX_NAME: usize = 253;
@@ -23,18 +25,30 @@ pub enum Blocked {
     Name(String),
 }
 
+/// Whether something has to be told of.
+type IsWatched = fn(&Blocked) -> bool;
+
 /// What guests wanted in vain, each once.
 #[derive(Default)]
 pub struct BlockedList {
     list: RefCell<Vec<Blocked>>,
+    is_watched: Cell<Option<IsWatched>>,
 }
 
 impl BlockedList {
     pub(crate) fn note(&self, blocked: Blocked) {
         let mut list = self.list.borrow_mut();
-        if list.len() < MAX_BLOCKED && !list.contains(&blocked) {
+        let has_room = list.len() < MAX_BLOCKED
+            || (list.len() < MAX_BLOCKED + MAX_WATCHED
+                && self.is_watched.get().is_some_and(|is_watched| is_watched(&blocked)));
+        if has_room && !list.contains(&blocked) {
             list.push(blocked);
         }
+    }
+
+    /// Says what has to be told of: there is room for it even if the list is full.
+    pub fn watch_for(&self, is_watched: IsWatched) {
+        self.is_watched.set(Some(is_watched));
     }
 
     /// Notes the name in a message for a name server, if it is one.
@@ -77,6 +91,19 @@ fn name_in(message: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_watched_for_is_not_hidden_behind_others() {
+        let blocked = BlockedList::default();
+        blocked.watch_for(|it| *it == Blocked::Name("metadata".to_owned()));
+        for n in 0..2 * MAX_BLOCKED {
+            blocked.note(Blocked::Name(n.to_string()));
+        }
+        blocked.note(Blocked::Name("metadata".to_owned()));
+        let list = blocked.list();
+        assert_eq!(list.len(), MAX_BLOCKED + 1);
+        assert_eq!(list.last(), Some(&Blocked::Name("metadata".to_owned())));
+    }
 
     #[test]
     fn finds_the_name_of_a_question() {

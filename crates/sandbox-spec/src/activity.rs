@@ -32,10 +32,28 @@ pub struct Activity {
     pub connections: Vec<ConnectionRecord>,
     /// How many further attempts to leave the sandbox there were.
     pub more_connections: u64,
+    /// How many of those were denied.
+    #[serde(default)]
+    pub more_connections_denied: u64,
     /// What the policy denied.
     pub denied: Vec<Denial>,
     /// How many more denials there were.
     pub more_denied: u64,
+    /// What it looked for and did not find, or was not let to, places of secrets first.
+    #[serde(default)]
+    pub looked_for: Vec<LookedFor>,
+    /// How often it looked in vain for further paths.
+    #[serde(default)]
+    pub more_looked_for: u64,
+}
+
+impl Activity {
+    /// How many things it was kept from: uses of files and programs, and destinations.
+    pub fn n_denied(&self) -> u64 {
+        let blocked = self.connections.iter().filter(|record| record.is_blocked()).count();
+        let known = u64::try_from(self.denied.len().saturating_add(blocked)).unwrap_or(u64::MAX);
+        known.saturating_add(self.more_denied).saturating_add(self.more_connections_denied)
+    }
 }
 
 /// A process.
@@ -156,6 +174,18 @@ pub struct AskRecord {
     pub path: String,
     /// Whether the policy would have let it.
     pub is_allowed: bool,
+}
+
+/// A path that the guest looked for in vain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookedFor {
+    /// The path as the guest gave it, from the top.
+    pub path: String,
+    /// What such a path holds, if it is one at which secrets are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// How often.
+    pub times: u64,
 }
 
 /// Something that the policy denied.

@@ -37,6 +37,9 @@ pub enum Now {
     File {
         /// Its size in bytes.
         size: u64,
+        /// Its permissions, with the bits for running as somebody else.
+        #[serde(default)]
+        mode: u32,
     },
     /// A folder.
     Folder,

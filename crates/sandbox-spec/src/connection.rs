@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::HostRule;
+use crate::{HostRule, metadata_at, metadata_named};
 
 /// One destination of the guest's, and what became of it. Equal attempts are one record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,15 @@ pub enum Reason {
     NoDestination,
 }
 
+/// How often something was decided that there was no room to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreConnections {
+    /// What was let through.
+    pub allowed: u64,
+    /// What was not.
+    pub denied: u64,
+}
+
 impl ConnectionRecord {
     /// Whether the guest was kept from it.
     pub fn is_blocked(&self) -> bool {
@@ -90,9 +99,18 @@ impl ConnectionRecord {
         }
     }
 
+    /// What a cloud keeps at the destination, if it keeps the keys of machines there.
+    pub fn metadata_service(&self) -> Option<&'static str> {
+        let by_name = self.name.as_deref().and_then(metadata_named);
+        by_name.or_else(|| metadata_at(self.address?.ip()))
+    }
+
     /// The destination that `--allow` would have to name for it to be let through. `None` if no
-    /// rule can do that.
+    /// rule can do that, or if nobody should be led to do it.
     pub fn rule_to_allow(&self) -> Option<String> {
+        if self.metadata_service().is_some() {
+            return None;
+        }
         match (&self.reason, self.verdict) {
             (_, Verdict::Allowed) | (Reason::DeniedBy(_) | Reason::NoDestination, _) => None,
             (Reason::PrivateAddress, _) => self.address.map(|address| match address.port() {
@@ -158,6 +176,12 @@ mod tests {
         assert_eq!(rule(Some("a.org"), Some("10.0.0.1:0"), private).as_deref(), Some("10.0.0.1"));
         let denied = Reason::DeniedBy("a.org".parse().unwrap());
         assert_eq!(rule(Some("a.org"), address, denied), None);
+        for (name, address) in
+            [(None, Some("169.254.169.254:80")), (Some("metadata.google.internal"), None)]
+        {
+            let record = record(name, address, Reason::NoRule);
+            assert!(record.metadata_service().is_some() && record.rule_to_allow().is_none());
+        }
     }
 
     #[test]

@@ -20,19 +20,22 @@ mod home;
 mod host_rule;
 mod identity;
 mod limits;
+mod metadata_service;
 mod network;
 pub mod os_text;
+mod printable;
 mod rules;
+mod sensitive_place;
 mod size;
 mod spec;
 mod time;
 
 pub use activity::{
-    Activity, AskRecord, Command, Denial, FileFate, FileRecord, PathUse, ProcessEnd, ProcessRecord,
-    ProgramRecord,
+    Activity, AskRecord, Command, Denial, FileFate, FileRecord, LookedFor, PathUse, ProcessEnd,
+    ProcessRecord, ProgramRecord,
 };
 pub use change::{Change, Happened, Now};
-pub use connection::{ConnectionKind, ConnectionRecord, Reason, Verdict};
+pub use connection::{ConnectionKind, ConnectionRecord, MoreConnections, Reason, Verdict};
 pub use containment::ContainmentLayer;
 pub use environment::{
     EnvironmentError, EnvironmentItem, UserPackages, default_environment, user_packages,
@@ -45,10 +48,16 @@ pub use home::{Tilde, expand_home};
 pub use host_rule::{HostPattern, HostRule, HostRuleError};
 pub use identity::{Identity, IdentityError};
 pub use limits::{LEAST_DISK, LEAST_FILE_SIZE, LEAST_MEMORY, LEAST_OUTPUT, Limits};
+pub use metadata_service::{metadata_at, metadata_named};
 pub use network::{
     EgressRules, HostEntry, HostEntryError, NetworkPolicy, PublishedPort, PublishedPortError,
 };
+pub use printable::{
+    MAX_NAME_CHARS, printable, printable_bytes, printable_json, printable_lines, printable_name,
+    printable_os, printable_path, printable_within,
+};
 pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
+pub use sensitive_place::sensitive_place;
 pub use size::{ByteSize, SizeError};
 pub use spec::{DEFAULT_AUDIT_LIMIT, MIN_AUDIT_LIMIT, Recording, SandboxSpec, Trace};
 pub use time::{DurationError, parse_duration};

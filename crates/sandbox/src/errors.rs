@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use linux_abi::Errno;
-use sandbox_spec::ContainmentLayer;
+use sandbox_spec::{ContainmentLayer, printable_path};
 
 /// Why the program could not be executed. The exit codes and the words are those of a shell.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// A name without a slash that is not in the guest's `PATH`.
-    #[error("{}: command not found", .0.display())]
+    #[error("{}: command not found", printable_path(.0))]
     CommandNotFound(PathBuf),
     /// A path that does not exist.
-    #[error("{}: No such file or directory", .0.display())]
+    #[error("{}: No such file or directory", printable_path(.0))]
     NotFound(PathBuf),
     /// The program is there, the interpreter that it names is not.
-    #[error("{}: {}: bad interpreter: No such file or directory", .program.display(), .interpreter.display())]
+    #[error("{}: {}: bad interpreter: No such file or directory", printable_path(.program), printable_path(.interpreter))]
     InterpreterNotFound {
         /// The program.
         program: PathBuf,
@@ -23,19 +23,19 @@ pub enum ProgramError {
         interpreter: PathBuf,
     },
     /// A directory.
-    #[error("{}: Is a directory", .0.display())]
+    #[error("{}: Is a directory", printable_path(.0))]
     IsDirectory(PathBuf),
     /// No permission to execute.
-    #[error("{}: Permission denied", .0.display())]
+    #[error("{}: Permission denied", printable_path(.0))]
     PermissionDenied(PathBuf),
     /// Neither a script nor a program for this machine.
-    #[error("{}: cannot execute binary file: Exec format error", .0.display())]
+    #[error("{}: cannot execute binary file: Exec format error", printable_path(.0))]
     WrongFormat(PathBuf),
     /// The policy does not name it among the programs that may run.
-    #[error("{}: the policy does not let this program run", .0.display())]
+    #[error("{}: the policy does not let this program run", printable_path(.0))]
     DeniedByPolicy(PathBuf),
     /// Anything else that `execve` answers.
-    #[error("{}: cannot execute: {}", .program.display(), .errno.name())]
+    #[error("{}: cannot execute: {}", printable_path(.program), .errno.name())]
     Other {
         /// The program.
         program: PathBuf,
@@ -102,7 +102,7 @@ pub enum StartError {
         feature: &'static str,
     },
     /// A host path of the specification cannot be used.
-    #[error("cannot {purpose} {}: {cause}", .path.display())]
+    #[error("cannot {purpose} {}: {cause}", printable_path(.path))]
     Path {
         /// What was to be done with it: `mount`, `use as root`, `write the trace to`.
         purpose: &'static str,
@@ -120,7 +120,7 @@ pub enum StartError {
         cause: std::io::Error,
     },
     /// The working folder is not there.
-    #[error("the working folder {} does not exist in the sandbox", .0.display())]
+    #[error("the working folder {} does not exist in the sandbox", printable_path(.0))]
     WorkingDirectory(PathBuf),
     /// A step on the way failed.
     #[error("cannot {step}: {cause}")]

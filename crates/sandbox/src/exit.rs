@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sandbox_spec::{Activity, Change, os_text};
+use sandbox_spec::{Activity, Change, MoreConnections, os_text};
 use serde::{Deserialize, Serialize};
 
 use crate::LayerReport;
@@ -98,8 +98,15 @@ pub struct ExitReport {
     /// How many lines the audit log should have and has not: it was full, or its disk was.
     #[serde(skip_serializing_if = "is_zero")]
     pub audit_lost: u64,
+    /// How often something wanted to leave that there was no room to record.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub more_connections: MoreConnections,
     /// What held it: every layer, each once.
     pub containment: Vec<LayerReport>,
+}
+
+fn is_nothing(more: &MoreConnections) -> bool {
+    *more == MoreConnections::default()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the serializer wants it so")]

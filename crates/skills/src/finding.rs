@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use sandbox_spec::printable;
 use serde::Serialize;
 
 /// How bad a finding is.
@@ -163,11 +164,6 @@ impl Report {
 
 fn counted(n: usize, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
-}
-
-/// Replaces control characters, so that a skill's text cannot drive the reader's terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

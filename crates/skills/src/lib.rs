@@ -30,7 +30,7 @@ mod testing;
 mod yaml;
 
 pub use check::check;
-pub use finding::{Finding, Place, Report, Severity, printable};
+pub use finding::{Finding, Place, Report, Severity};
 pub use front_matter::FrontMatter;
 pub use load::{Limits, LoadError, load};
 pub use pack::{PackError, Packed, pack, pack_to_file};
@@ -38,6 +38,7 @@ pub use plan::{
     GUEST_PATH, HOME_FOLDER, MountKind, NODE_MODULES, PlanError, PlannedMount, RunOptions, RunPlan,
     SKILL_FOLDER, WORK_FOLDER, WorkFolder, choose_script, plan_run,
 };
+pub use sandbox_spec::printable;
 pub use script::{
     Interpreter, STRIP_TYPES, STRIPS_TYPES_SINCE, Script, find_scripts, interpreter_of,
 };

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::deps::{self, Needs};
-use crate::finding::printable;
 use crate::front_matter::FrontMatter;
 use crate::policy::{self, Policy};
 use crate::script::{self, Script};
 use crate::skill::{Origin, Skill};
+use sandbox_spec::printable;
 
 /// What there is to know about a skill.
 #[derive(Clone, Debug, Serialize)]

@@ -67,10 +67,23 @@ impl Screen {
         self.column += 1;
     }
 
-    /// An escape sequence: colours, and clearing the rest of a line. Others have no effect.
+    /// An escape sequence: colours, and clearing the rest of a line. Others have no effect, as those
+    /// by which the program takes the terminal back from a guest.
     fn escape(&mut self, chars: &mut std::str::Chars<'_>) {
-        if chars.next() != Some('[') {
-            return;
+        match chars.next() {
+            Some('[') => {}
+            // A string, up to `ESC \`.
+            Some(']' | 'P') => {
+                while chars.next().is_some_and(|c| c != '\x1b') {}
+                chars.next();
+                return;
+            }
+            // A character set, or the size of a line.
+            Some('(' | ')' | '*' | '+' | '%' | '#') => {
+                chars.next();
+                return;
+            }
+            _ => return,
         }
         let mut arguments = String::new();
         for c in chars {
@@ -112,6 +125,11 @@ mod tests {
     fn lines_are_written_over_and_cleared() {
         assert_eq!(shown("abc\r\nxyz\rq\r\n\n"), ["abc", "qyz"]);
         assert_eq!(shown("12345\r\x1b[Kok"), ["ok"]);
+    }
+
+    #[test]
+    fn other_sequences_are_passed_over() {
+        assert_eq!(shown("a\x1b(B\x1b]0;title\x1b\\\x1b7\x1b[?25h\x1b#5b"), ["ab"]);
     }
 
     #[test]

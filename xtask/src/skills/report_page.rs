@@ -12,6 +12,16 @@ use crate::command::{find_in_path, project};
 /// What a reader sees on the page.
 const SEEN: [&str; 5] =
     ["project-scaffold, scripts/scaffold.sh", "Processes", "git init", "exit 0", "demo/README.md"];
+/// A guest that looks for a key and for the keys of the machine, and ends well.
+const NOSY: &str = "cat ~/.ssh/id_rsa 2>/dev/null; echo > /dev/tcp/169.254.169.254/80; true";
+/// What a reader sees of it.
+const SEEN_OF_NOSY: [&str; 5] = [
+    "succeeded, 1 thing denied",
+    "1 denied",
+    "Looked for, and not there",
+    "/home/user/.ssh/id_rsa",
+    "beware: there most clouds hand out the keys of the machine",
+];
 /// A picture of an empty page is smaller.
 const MIN_PICTURE_BYTES: u64 = 20_000;
 
@@ -50,6 +60,24 @@ pub fn run(belljar: &Path) -> Result<()> {
     }
     let size = fs::metadata(folder.path().join("page.png"))?.len();
     ensure!(size > MIN_PICTURE_BYTES, "the picture of the page has only {size} bytes");
+    nosy(belljar, folder.path())?;
+    skill("page-shot", &[], &["site", "nosy.png", "--page", "nosy.html", "--text", "nosy.txt"])?;
+    let text = fs::read_to_string(folder.path().join("nosy.txt"))?;
+    if let Some(lacking) = SEEN_OF_NOSY.iter().find(|words| !text.contains(*words)) {
+        bail!("the page of a report with denials does not show `{lacking}`:\n{text}");
+    }
     println!("the page of a report reads well in Chromium");
+    Ok(())
+}
+
+/// Makes the report of a guest that was denied something.
+fn nosy(belljar: &Path, folder: &Path) -> Result<()> {
+    let output = Command::new(belljar)
+        .args(["run", "--report", "site/nosy.html", "--", "bash", "-c", NOSY])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot run belljar")?;
+    ensure!(output.status.success(), "nosy: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }

@@ -13,7 +13,7 @@ use conformance::report::{Summary, analysis, evaluation, load_history, summarize
 use conformance::results::Results;
 use conformance::suite::{self, Plan};
 use conformance::usage::{Kind, Usage};
-use sandbox_spec::parse_duration;
+use sandbox_spec::{parse_duration, printable_path};
 
 use super::{belljar, cannot, run::progress};
 use crate::failure::Failure;
@@ -171,7 +171,7 @@ fn write(page: &Page, folder: &Path, name: &str) -> Result<(), Failure> {
     for (extension, text) in [("md", page.to_markdown()), ("html", page.to_html())] {
         let path = folder.join(format!("{name}.{extension}"));
         std::fs::write(&path, text).map_err(cannot("write a page"))?;
-        eprintln!("wrote {}", path.display());
+        eprintln!("wrote {}", printable_path(path));
     }
     Ok(())
 }

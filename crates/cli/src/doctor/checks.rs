@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use host_sys::rustix;
+use sandbox_spec::printable_path;
 use serde::Serialize;
 
 use crate::probe::Probe;
@@ -186,8 +187,8 @@ fn control_group() -> Result<String, String> {
         return Err(format!("no {} controller here", missing.join(" and no ")));
     }
     rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK)
-        .map(|()| folder.display().to_string())
-        .map_err(|error| format!("{}: {error}", folder.display()))
+        .map(|()| printable_path(&folder))
+        .map_err(|error| format!("{}: {error}", printable_path(&folder)))
 }
 
 fn mount_of_cgroup2() -> Option<String> {

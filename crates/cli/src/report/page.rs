@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use sandbox_spec::{Activity, Change, Now};
+use sandbox_spec::{Activity, Change, Now, printable, printable_path};
 
+use super::advice::{self, Advice};
 use super::files::FileGroups;
 use super::tree::{Branch, ending, tree};
-use super::{RunReport, remedy, seconds};
+use super::{RunReport, seconds};
+use crate::skill::listing::{in_order, why};
 
 /// How many rows a table has.
 const MAX_LISTED: usize = 5000;
@@ -18,10 +20,7 @@ const STYLE: &str = include_str!("page.css");
 /// The page.
 pub fn page(report: &RunReport) -> String {
     let title = escaped(&report.title());
-    let (class, words) = match report.exit_code {
-        0 => ("good", "succeeded".to_owned()),
-        code => ("bad", format!("failed with exit code {code}")),
-    };
+    let (class, words) = report.verdict();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\">\
@@ -32,6 +31,7 @@ pub fn page(report: &RunReport) -> String {
     summary(&mut page, &report.activity);
     denied(&mut page, &report.activity);
     told_no(&mut page, &report.activity);
+    looked_for(&mut page, &report.activity);
     page.push_str("<h2>Run</h2>\n<table>\n");
     for (name, value) in report.facts() {
         row(&mut page, name, &code(&value));
@@ -89,7 +89,7 @@ fn summary(page: &mut String, activity: &Activity) {
         (n(groups.changed.len(), 0), "changed"),
         (n(groups.removed.len(), 0), "removed"),
         (n(activity.connections.len(), activity.more_connections), "connections"),
-        (n(activity.denied.len(), activity.more_denied), "denied"),
+        (activity.n_denied().to_string(), "denied"),
     ];
     page.push_str("<ul class=\"figures\">");
     for (figure, name) in figures {
@@ -112,14 +112,14 @@ fn denied(page: &mut String, activity: &Activity) {
     }
     page.push_str("<h2 class=\"bad\">Denied by the policy</h2>\n");
     open_table(page, "plain", activity.denied.len());
-    page.push_str("<tr><th>wanted</th><th>path</th><th>times</th><th>to allow it</th></tr>\n");
-    for denial in activity.denied.iter().take(MAX_LISTED) {
+    page.push_str("<tr><th>wanted</th><th>path</th><th>times</th><th></th></tr>\n");
+    for denial in advice::denials(activity).into_iter().take(MAX_LISTED) {
         page.push_str(&format!(
             "<tr><th>{}</th><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
             denial.wanted.word(),
             code(&denial.path),
             denial.times,
-            code(&remedy(denial.wanted, &denial.path))
+            advised(&Advice::of_path(denial.wanted, &denial.path))
         ));
     }
     close_table(page, activity.denied.len());
@@ -127,17 +127,55 @@ fn denied(page: &mut String, activity: &Activity) {
 }
 
 fn told_no(page: &mut String, activity: &Activity) {
-    let refused: Vec<_> = activity.asked.iter().filter(|ask| !ask.is_allowed).collect();
-    let items: Vec<String> = refused
-        .iter()
+    let items: Vec<String> = advice::refusals(activity)
+        .into_iter()
         .map(|ask| {
-            let how = code(&remedy(ask.wanted, &ask.path));
-            format!("{} {} <i>to allow it: {how}</i>", ask.wanted.word(), code(&ask.path))
+            let how = advised(&Advice::of_path(ask.wanted, &ask.path));
+            format!("{} {} {how}", ask.wanted.word(), code(&ask.path))
         })
         .collect();
     if !items.is_empty() {
         list(page, "Asked about, and told no by the policy", &items, activity.more_asked);
     }
+}
+
+/// What there is to say about a thing that was denied.
+fn advised(advice: &Advice) -> String {
+    match advice {
+        Advice::Allow(policy) => format!("<i>to allow it: {}</i>", code(policy)),
+        Advice::Beware(why) => format!("<b class=\"bad\">beware: {}</b>", escaped(why)),
+        Advice::Nothing => String::new(),
+    }
+}
+
+fn looked_for(page: &mut String, activity: &Activity) {
+    let all = &activity.looked_for;
+    let n_secrets = all.iter().filter(|one| one.secret.is_some()).count();
+    if n_secrets > 0 {
+        page.push_str("<h2 class=\"warn\">Looked for, and not there</h2>\n");
+        open_table(page, "plain", n_secrets);
+        page.push_str("<tr><th>path</th><th>what such a place holds</th><th>times</th></tr>\n");
+        for one in all.iter().take(n_secrets.min(MAX_LISTED)) {
+            page.push_str(&format!(
+                "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td></tr>\n",
+                code(&one.path),
+                escaped(one.secret.as_deref().unwrap_or_default()),
+                one.times
+            ));
+        }
+        close_table(page, n_secrets);
+    }
+    let others: Vec<String> = all
+        .iter()
+        .skip(n_secrets)
+        .map(|one| format!("{} <i>× {}</i>", code(&one.path), one.times))
+        .collect();
+    list(
+        page,
+        "Other files that were looked for, and not there",
+        &others,
+        activity.more_looked_for,
+    );
 }
 
 fn processes(page: &mut String, report: &RunReport) {
@@ -241,16 +279,14 @@ fn connections(page: &mut String, activity: &Activity) {
     page.push_str("<h2>Connections</h2>\n");
     open_table(page, "plain", activity.connections.len());
     page.push_str("<tr><th></th><th>to</th><th>why</th><th>times</th></tr>\n");
-    for record in activity.connections.iter().take(MAX_LISTED) {
+    for record in advice::connections(activity).into_iter().take(MAX_LISTED) {
         let (class, word) = match record.is_blocked() {
             true => ("bad", "denied"),
             false => ("good", "allowed"),
         };
-        let rule = record.rule_to_allow().map_or(String::new(), |rule| {
-            format!("; to allow it: {}", code(&format!("network: allow: [{rule}]")))
-        });
+        let advice = advised(&Advice::of_connection(record));
         page.push_str(&format!(
-            "<tr><th class=\"{class}\">{word}</th><td>{} {}</td><td>{}{rule}</td>\
+            "<tr><th class=\"{class}\">{word}</th><td>{} {}</td><td>{} {advice}</td>\
              <td class=\"n\">{}</td></tr>\n",
             escaped(&record.kind.to_string()),
             code(&record.destination()),
@@ -285,19 +321,21 @@ fn changes(page: &mut String, changes: &[Change]) {
         return;
     }
     open_table(page, "plain", changes.len());
-    for change in changes.iter().take(MAX_LISTED) {
-        let path = escaped(&change.path.to_string_lossy());
+    for change in in_order(changes).into_iter().take(MAX_LISTED) {
+        let path = escaped(&printable_path(&change.path));
         let (about, size) = match &change.now {
-            Now::File { size } => (String::new(), format!("{size} bytes")),
+            Now::File { size, .. } => (String::new(), format!("{size} bytes")),
             Now::Folder => ("/".to_owned(), String::new()),
             Now::Link { target } => {
-                (format!(" → {}", escaped(&target.to_string_lossy())), String::new())
+                (format!(" → {}", escaped(&printable_path(target))), String::new())
             }
             Now::Special => (" (no file; is not written back)".to_owned(), String::new()),
             Now::Nothing => (String::new(), String::new()),
         };
+        let why = why(change)
+            .map_or(String::new(), |why| format!(" <b class=\"warn\">{}</b>", escaped(&why)));
         page.push_str(&format!(
-            "<tr><th>{}</th><td><code>{path}{about}</code></td><td class=\"n\">{size}</td></tr>\n",
+            "<tr><th>{}</th><td><code>{path}{about}</code>{why}</td><td class=\"n\">{size}</td></tr>\n",
             change.happened.word()
         ));
     }
@@ -308,7 +346,7 @@ fn changes(page: &mut String, changes: &[Change]) {
 /// Text that a browser shows as it is.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
-    for c in skills::printable(text).chars() {
+    for c in printable(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -327,6 +365,6 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        assert_eq!(escaped("<b a='x'>&\u{1b}"), "&lt;b a=&#39;x&#39;&gt;&amp;\u{fffd}");
+        assert_eq!(escaped("<b a='x'>&\u{1b}"), "&lt;b a=&#39;x&#39;&gt;&amp;\\u{1b}");
     }
 }

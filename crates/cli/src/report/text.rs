@@ -3,9 +3,10 @@
 use sandbox_spec::Activity;
 use skills::printable;
 
+use super::advice::{self, Advice};
 use super::files::FileGroups;
 use super::tree::{ending, tree};
-use super::{RunReport, remedy, seconds};
+use super::{RunReport, seconds};
 use crate::skill::listing::{counted, in_words};
 
 /// How many processes are listed.
@@ -17,7 +18,8 @@ const MAX_COMMAND: usize = 100;
 
 /// The report as text.
 pub fn text(report: &RunReport) -> String {
-    let mut text = format!("report of {}\n", printable(&report.title()));
+    let (_, verdict) = report.verdict();
+    let mut text = format!("report of {}: {verdict}\n", printable(&report.title()));
     for (name, value) in report.facts() {
         row(&mut text, name, &printable(&value));
     }
@@ -36,6 +38,7 @@ pub fn text(report: &RunReport) -> String {
     connections(&mut text, &report.activity);
     denied(&mut text, &report.activity);
     told_no(&mut text, &report.activity);
+    looked_for(&mut text, &report.activity);
     if let Some(skill) = &report.skill {
         let count =
             if skill.changes.is_empty() { String::new() } else { counted(&skill.changes) + "; " };
@@ -115,13 +118,11 @@ fn connections(text: &mut String, activity: &Activity) {
         return;
     }
     text.push_str("connections:\n");
-    for record in activity.connections.iter().take(MAX_FILES) {
+    for record in advice::connections(activity).into_iter().take(MAX_FILES) {
         let word = if record.is_blocked() { "denied" } else { "allowed" };
         let to = printable(&record.destination());
         let times = times(record.times);
-        let hint = record.rule_to_allow().map_or(String::new(), |rule| {
-            format!("; to allow it: network: allow: [{}]", printable(&rule))
-        });
+        let hint = Advice::of_connection(record).further_words();
         row(text, word, &format!("{} {to}, {times}: {}{hint}", record.kind, record.reason));
     }
     more(text, MAX_FILES, activity.connections.len(), activity.more_connections);
@@ -132,26 +133,38 @@ fn denied(text: &mut String, activity: &Activity) {
         return;
     }
     text.push_str("denied by the policy:\n");
-    for denial in activity.denied.iter().take(MAX_FILES) {
+    for denial in advice::denials(activity).into_iter().take(MAX_FILES) {
         let (path, times) = (printable(&denial.path), times(denial.times));
-        let what = format!("{path}, {times}; to allow it: {}", remedy(denial.wanted, &denial.path));
-        row(text, denial.wanted.word(), &what);
+        let hint = Advice::of_path(denial.wanted, &denial.path).further_words();
+        row(text, denial.wanted.word(), &format!("{path}, {times}{hint}"));
     }
     more(text, MAX_FILES, activity.denied.len(), activity.more_denied);
 }
 
 fn told_no(text: &mut String, activity: &Activity) {
-    let refused: Vec<_> = activity.asked.iter().filter(|ask| !ask.is_allowed).collect();
+    let refused = advice::refusals(activity);
     if refused.is_empty() {
         return;
     }
     text.push_str("asked about, and told no by the policy:\n");
     for ask in refused.iter().take(MAX_FILES) {
-        let what =
-            format!("{}; to allow it: {}", printable(&ask.path), remedy(ask.wanted, &ask.path));
-        row(text, ask.wanted.word(), &what);
+        let hint = Advice::of_path(ask.wanted, &ask.path).further_words();
+        row(text, ask.wanted.word(), &format!("{}{hint}", printable(&ask.path)));
     }
     more(text, MAX_FILES, refused.len(), activity.more_asked);
+}
+
+fn looked_for(text: &mut String, activity: &Activity) {
+    if activity.looked_for.is_empty() {
+        return;
+    }
+    text.push_str("looked for, and not there:\n");
+    for one in activity.looked_for.iter().take(MAX_FILES) {
+        let word = if one.secret.is_some() { "secret" } else { "file" };
+        let what = one.secret.as_deref().map_or(String::new(), |what| format!(": {what}"));
+        row(text, word, &format!("{}, {}{what}", printable(&one.path), times(one.times)));
+    }
+    more(text, MAX_FILES, activity.looked_for.len(), activity.more_looked_for);
 }
 
 fn times(n: u64) -> String {

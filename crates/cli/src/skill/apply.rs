@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use sandbox_spec::printable_path;
+
 use super::aside::{Aside, Newer};
-use super::listing::in_words;
+use super::listing::all_in_words;
 use crate::failure::Failure;
 use crate::output;
 
@@ -36,7 +38,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let changes = aside.changes()?;
-    output::print(&in_words(&changes))?;
+    output::print(&all_in_words(&changes))?;
     if !options.dry_run {
         let newer = if options.overwrite { Newer::Replace } else { Newer::Keep };
         aside.write_back(&changes, newer)?;
@@ -51,7 +53,7 @@ fn list() -> Result<ExitCode, Failure> {
         output::print("nothing is kept\n")?;
     }
     for aside in &all {
-        output::print(&format!("{}\n  {}\n", aside.path().display(), aside.words()))?;
+        output::print(&format!("{}\n  {}\n", printable_path(aside.path()), aside.words()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use host_sys::beneath::{Folder, Status};
+use sandbox_spec::printable_path;
 use serde::{Deserialize, Serialize};
 use skills::printable;
 
@@ -50,7 +51,7 @@ impl Aside {
     pub fn new(origin: Origin) -> Result<Self, Failure> {
         let top = state_folder()?;
         let failed = |error: io::Error| {
-            Failure::new(format!("cannot keep changes in {}: {error}", top.display()))
+            Failure::new(format!("cannot keep changes in {}: {error}", printable_path(&top)))
                 .hint("let XDG_STATE_HOME name a folder that can be written")
                 .code(Failure::CANNOT_START)
         };
@@ -82,7 +83,7 @@ impl Aside {
     pub fn all() -> Result<Vec<Self>, Failure> {
         let top = state_folder()?;
         let failed = |error: io::Error| {
-            Failure::new(format!("cannot read what is kept in {}: {error}", top.display()))
+            Failure::new(format!("cannot read what is kept in {}: {error}", printable_path(&top)))
         };
         let state = match Folder::at(&top) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -127,21 +128,21 @@ impl Aside {
         let count = self.changes().map_or_else(|_| "changes".to_owned(), |it| counted(&it));
         let skill = printable(&self.origin.skill);
         match &self.origin.folder {
-            Some(folder) => format!("{skill} wrote to {}: {count}", folder.display()),
+            Some(folder) => format!("{skill} wrote to {}: {count}", shown_path(folder)),
             None => format!("{skill} wrote to an empty folder: {count}"),
         }
     }
 
     /// How to get at it.
     pub fn remedy(&self) -> String {
-        let path = self.path.display();
+        let path = printable_path(&self.path);
         match &self.origin.folder {
             Some(_) => format!(
                 "`belljar skill apply {path}` writes it back, with --discard it is thrown away"
             ),
             None => format!(
                 "it is in {}; `belljar skill apply --discard {path}` throws it away",
-                self.files().display()
+                printable_path(self.files())
             ),
         }
     }
@@ -157,7 +158,7 @@ impl Aside {
         let name = absolute.file_name().unwrap_or_default();
         match state.folder(name).and_then(|folder| folder.status()) {
             Ok(ours) if ours.identity == given.identity => Self::open_in(&state, &top, name),
-            _ => Err(not_kept(path, &format!("it is not in {}", top.display()))),
+            _ => Err(not_kept(path, &format!("it is not in {}", printable_path(&top)))),
         }
     }
 
@@ -170,7 +171,7 @@ impl Aside {
             Ok(()) => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) => {
-                return Err(Failure::new(format!("{} is in use", path.display()))
+                return Err(Failure::new(format!("{} is in use", printable_path(path)))
                     .hint("wait for the end of the run that writes to it"));
             }
         }
@@ -208,7 +209,7 @@ impl Aside {
         };
         listed().map_err(|error: io::Error| {
             Failure::new(format!("cannot list what was written: {error}"))
-                .hint(format!("it is in {}", self.path.display()))
+                .hint(format!("it is in {}", printable_path(&self.path)))
         })
     }
 
@@ -221,7 +222,7 @@ impl Aside {
     pub fn discard(mut self) -> Result<(), Failure> {
         self.is_kept = true;
         self.top.remove(&self.name).map_err(|error| {
-            Failure::new(format!("cannot remove {}: {error}", self.path.display()))
+            Failure::new(format!("cannot remove {}: {error}", printable_path(&self.path)))
         })
     }
 
@@ -248,20 +249,32 @@ impl Aside {
         for change in &newer {
             eprintln!("error: {} was changed since the run began", shown_path(&change.path));
         }
-        let path = self.path.display();
-        Err(Failure::new(format!("nothing was written to {}", folder.display()))
+        let path = printable_path(&self.path);
+        Err(Failure::new(format!("nothing was written to {}", printable_path(folder)))
             .hint(format!("`belljar skill apply --overwrite {path}` replaces what is newer")))
     }
 
     /// Writes the changes to the folder that they belong to. If something could not be written
     /// everything is kept aside as well.
     pub fn write_back(mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
+        self.write(changes, newer)?;
+        self.discard()
+    }
+
+    /// Writes some of the changes. The others stay aside.
+    pub fn write_some(mut self, chosen: &[Change], newer: Newer) -> Result<(), Failure> {
+        self.keep();
+        self.set_told();
+        self.write(chosen, newer)
+    }
+
+    fn write(&mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
         let Some(folder) = self.origin.folder.clone() else {
             self.keep();
             return Err(Failure::new(
                 "the skill worked on an empty folder: there is none to write to",
             )
-            .hint(format!("copy what you need from {}", self.files().display())));
+            .hint(format!("copy what you need from {}", printable_path(self.files()))));
         };
         if newer == Newer::Keep {
             self.refuse_newer(&folder, changes)?;
@@ -272,19 +285,19 @@ impl Aside {
         });
         let (from, to) = held.map_err(|error| {
             self.keep();
-            Failure::new(format!("cannot write to {}: {error}", folder.display()))
-                .hint(format!("the changes are kept in {}", self.path.display()))
+            Failure::new(format!("cannot write to {}: {error}", printable_path(folder)))
+                .hint(format!("the changes are kept in {}", printable_path(&self.path)))
         })?;
         let failed = write_back(from, to, changes);
         if failed.is_empty() {
-            return self.discard();
+            return Ok(());
         }
         self.keep();
         for one in &failed {
             eprintln!("error: cannot write {}: {}", shown_path(&one.path), one.cause);
         }
         Err(Failure::new(format!("{} of {} changes were not written", failed.len(), changes.len()))
-            .hint(format!("everything is kept in {}", self.path.display())))
+            .hint(format!("everything is kept in {}", printable_path(&self.path))))
     }
 }
 
@@ -316,7 +329,7 @@ const TOLD: &str = "told";
 const ORIGIN: &str = "origin.json";
 
 fn not_kept(path: &Path, why: &dyn std::fmt::Display) -> Failure {
-    Failure::new(format!("{} holds no changes of a run: {why}", path.display()))
+    Failure::new(format!("{} holds no changes of a run: {why}", printable_path(path)))
         .hint("give the folder that `belljar skill run` named at its end")
 }
 

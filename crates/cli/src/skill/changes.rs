@@ -78,7 +78,7 @@ impl Pair {
 
     fn now(&self, name: &OsStr, is: &Status) -> io::Result<Now> {
         Ok(match is.kind {
-            Kind::File => Now::File { size: is.size },
+            Kind::File => Now::File { size: is.size, mode: is.mode & 0o7777 },
             Kind::Link => Now::Link { target: self.upper.read_link(name)? },
             _ => Now::Special,
         })

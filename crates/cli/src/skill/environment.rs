@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use host_sys::beneath::{Entry, Folder, Kind, Status};
 use sandbox::Backend;
+use sandbox_spec::printable_path;
 use skills::deps::{Needs, find_needs};
 use skills::install::{MadeEnvironment, Requirements, key_name};
 use skills::{GUEST_PATH, RunOptions, Skill, printable};
@@ -215,7 +216,7 @@ fn without_dots(path: &Path) -> PathBuf {
 /// The installation that a virtual environment builds on, if sandboxes do not show it anyway.
 fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
     let refused = |why: &str| {
-        Failure::new(format!("--venv: {} {why}", venv.display()))
+        Failure::new(format!("--venv: {} {why}", printable_path(venv)))
             .hint("make one with `python3 -m venv DIR`, or use --install")
             .code(Failure::CANNOT_START)
     };
@@ -269,7 +270,7 @@ fn is_python(top: &Path) -> bool {
 /// is in it may be a link that a guest has left there.
 fn node_modules(folder: &Path) -> Result<PathBuf, Failure> {
     let refused = |why: &str| {
-        Failure::new(format!("--node-modules: {} {why}", folder.display()))
+        Failure::new(format!("--node-modules: {} {why}", printable_path(folder)))
             .hint("make one with `npm install`, or use --install")
             .code(Failure::CANNOT_START)
     };

@@ -15,6 +15,8 @@ use std::time::Duration;
 use host_sys::beneath::Folder;
 use host_sys::rustix;
 
+use sandbox_spec::printable_path;
+
 use super::seal;
 use crate::failure::Failure;
 use crate::signals::Signals;
@@ -56,7 +58,7 @@ pub enum Slot {
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot use the cache {}: {error}", path.display()))
+    Failure::new(format!("cannot use the cache {}: {error}", printable_path(path)))
         .hint("let XDG_CACHE_HOME name a folder of yours that can be written")
         .code(Failure::CANNOT_START)
 }
@@ -304,7 +306,7 @@ impl Place {
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let path = self.path.join(name);
         self.folder.remove(name).map_err(|error| {
-            Failure::new(format!("cannot remove {}: {error}", path.display()))
+            Failure::new(format!("cannot remove {}: {error}", printable_path(path)))
                 .code(Failure::CANNOT_START)
         })
     }

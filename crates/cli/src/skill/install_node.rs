@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use host_sys::beneath::Folder;
-use sandbox_spec::MountAccess;
+use sandbox_spec::{MountAccess, printable_path};
 use skills::install::{
     ENVIRONMENT_FOLDER, Installer, NODE_FOLDER, Requirements, Source, failed_script,
     packages_with_scripts,
@@ -119,5 +119,6 @@ fn tell_failed_script(failed: &FailedStep) {
 }
 
 fn cannot_use(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot use {}: {error}", path.display())).code(Failure::CANNOT_START)
+    Failure::new(format!("cannot use {}: {error}", printable_path(path)))
+        .code(Failure::CANNOT_START)
 }

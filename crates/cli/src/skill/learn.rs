@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use host_sys::beneath::ResultFile;
-use sandbox_spec::Activity;
+use sandbox_spec::{Activity, printable_path};
 use skills::RunPlan;
 use skills::policy::{self, Policy, learn, widen};
 
@@ -38,10 +38,10 @@ impl Lessons {
         if text.trim().is_empty() {
             return Ok(Self { path, file, before: None });
         }
-        let read = policy::read(&path.display().to_string(), &text);
+        let read = policy::read(&printable_path(&path), &text);
         if !text.lines().any(|line| line == MARK) || !read.is_valid() {
             let words =
-                format!("{} has something else in it than a learned policy", path.display());
+                format!("{} has something else in it than a learned policy", printable_path(&path));
             return Err(Failure::new(words)
                 .hint("choose another place for --learn, or remove that file")
                 .code(Failure::CANNOT_START));
@@ -65,7 +65,7 @@ impl Lessons {
             eprintln!(
                 "warning: the run used more files or programs than are recorded; the policy in {} \
                  lacks some",
-                self.path.display()
+                printable_path(&self.path)
             );
         }
         Ok(())
@@ -73,7 +73,7 @@ impl Lessons {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the policy to {}: {error}", path.display()))
+    Failure::new(format!("cannot write the policy to {}: {error}", printable_path(path)))
         .hint("choose another place for --learn")
         .code(Failure::CANNOT_START)
 }

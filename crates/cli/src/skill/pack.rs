@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use sandbox_spec::printable_path;
 use serde_json::json;
 use skills::pack_to_file;
 
@@ -33,14 +34,14 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if options.json {
         output::print_json(&json!({
             "name": packed.name,
-            "path": path.display().to_string(),
+            "path": path.to_string_lossy(),
             "bytes": n_bytes,
             "files": packed.files,
         }))?;
     } else {
         let n_files = packed.files.len();
         let files = if n_files == 1 { "file" } else { "files" };
-        output::print(&format!("{}: {n_files} {files}, {n_bytes} bytes\n", path.display()))?;
+        output::print(&format!("{}: {n_files} {files}, {n_bytes} bytes\n", printable_path(path)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

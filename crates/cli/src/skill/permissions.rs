@@ -2,19 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use host_sys::beneath::read_named;
-use sandbox_spec::{EnvironmentItem, HostRule, MountAccess, Tilde};
+use sandbox_spec::{
+    EnvironmentItem, HostRule, MAX_NAME_CHARS, MountAccess, Tilde, printable_path,
+    printable_within,
+};
+use skills::RunPlan;
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
-use skills::{RunPlan, printable};
 
+use super::asks;
 use super::learn::MAX_POLICY_BYTES;
 use crate::failure::Failure;
 use crate::options::{CommonOptions, absolute, home_folder};
 use crate::signals::Signals;
+use crate::user_terminal::UserTerminal;
+
+/// How often somebody may look at everything before a question has no answer.
+const MAX_TRIES: usize = 20;
 
 /// Options about who decides what a skill may do.
 #[derive(Args)]
@@ -72,13 +79,13 @@ impl PermissionOptions {
     pub fn user_policy(&self) -> Result<Policy, Failure> {
         let Some(path) = &self.policy else { return Ok(Policy::default()) };
         let bytes = read_named(path, MAX_POLICY_BYTES).map_err(|error| {
-            refused("--policy", &format!("cannot read {}: {error}", path.display()))
+            refused("--policy", &format!("cannot read {}: {error}", printable_path(path)))
                 .hint("--learn FILE writes a policy; docs/policy.md describes one")
         })?;
-        let read = policy::read(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+        let read = policy::read(&printable_path(path), &String::from_utf8_lossy(&bytes));
         if !read.is_valid() {
             eprint!("{}", skills::Report::new(read.findings).to_text());
-            return Err(refused("--policy", &format!("{} is not valid", path.display())));
+            return Err(refused("--policy", &format!("{} is not valid", printable_path(path))));
         }
         let mut policy = read.policy;
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -117,7 +124,7 @@ fn mount_of(mount: &sandbox_spec::Mount) -> Result<Mount, Failure> {
 
 fn text(option: &str, value: &std::ffi::OsStr) -> Result<String, Failure> {
     let text = value.to_str().map(str::to_owned);
-    text.ok_or_else(|| refused(option, &format!("{} is no text", value.display())))
+    text.ok_or_else(|| refused(option, &format!("{} is no text", printable_path(value))))
 }
 
 /// The variables of the host that are text; others cannot be passed to a skill.
@@ -128,42 +135,47 @@ pub fn host_environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// Whether somebody is there to answer.
-pub fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
-/// Asks at the terminal. Everything but a yes is a no.
-pub fn ask(question: &str, signals: &Signals) -> Result<bool, Failure> {
-    eprint!("{question} [y/N] ");
-    let _ = std::io::stderr().flush();
-    signals.wait_for_input()?;
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+/// Who is asked.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// The terminal, if somebody is there to answer.
+    pub terminal: Option<&'a UserTerminal>,
+    /// Signals to us, which end the question.
+    pub signals: &'a Signals,
 }
 
 /// Shows what a skill asks for, and finds out whether it gets it.
 pub fn decide(
     options: &PermissionOptions,
     plan: &RunPlan,
-    signals: &Signals,
+    asking: Asking<'_>,
 ) -> Result<bool, Failure> {
     let pending: Vec<&Ask> = plan.asks.iter().filter(|ask| !ask.is_granted).collect();
     if pending.is_empty() || options.no {
         return Ok(false);
     }
-    eprintln!("{} asks for more than skills get:", printable(&plan.skill));
-    for ask in pending {
-        eprintln!("  {}: {}", ask.about, printable(&ask.what));
-    }
+    let skill = printable_within(&plan.skill, MAX_NAME_CHARS);
+    let words = format!("{skill} asks for more than skills get{}", asks::in_words(&pending));
     if options.yes {
+        eprint!("{words}");
         return Ok(true);
     }
-    if can_ask() {
-        return ask("Grant this?", signals);
+    let Some(terminal) = asking.terminal else {
+        eprint!("{words}");
+        return Err(Failure::new("the skill asks for more, and nobody is there to answer")
+            .hint("--yes grants it, --no runs the skill without it")
+            .code(Failure::CANNOT_START));
+    };
+    terminal.say(&words);
+    for _ in 0..MAX_TRIES {
+        if asks::are_folded(&pending) {
+            terminal.say("y: all of it, n: nothing, d: show all\n");
+        }
+        match terminal.ask("Grant this? [y/N] ", asking.signals)?.as_deref() {
+            Some("y" | "yes") => return Ok(true),
+            Some("d") => terminal.say(&asks::all_in_words(&pending)),
+            _ => return Ok(false),
+        }
     }
-    Err(Failure::new("the skill asks for more, and nobody is there to answer")
-        .hint("--yes grants it, --no runs the skill without it")
-        .code(Failure::CANNOT_START))
+    Ok(false)
 }

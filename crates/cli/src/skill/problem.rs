@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use sandbox_spec::printable_path;
 use skills::cases::RunnerError;
 use skills::{Limits, LoadError, PackError, PlanError, Severity, Skill, printable};
 
@@ -29,7 +30,7 @@ fn hint_of_loading(path: &Path, error: &LoadError) -> String {
         | LoadError::NoFrontMatter
         | LoadError::FrontMatter(_)
         | LoadError::NoDescription => {
-            format!("`belljar skill check {}` shows what to mend", path.display())
+            format!("`belljar skill check {}` shows what to mend", printable_path(path))
         }
         LoadError::Archive { .. } => {
             "the archive may be cut off, or locked by a password; get or pack it again".to_owned()
@@ -67,8 +68,10 @@ pub fn of_packing(folder: &Path, error: &PackError) -> Failure {
     match error {
         PackError::Invalid(report) => {
             eprint!("{}", report.to_text());
-            failure
-                .hint(format!("mend it, and look with `belljar skill check {}`", folder.display()))
+            failure.hint(format!(
+                "mend it, and look with `belljar skill check {}`",
+                printable_path(folder)
+            ))
         }
         PackError::ManifestIgnored => {
             failure.hint("take SKILL.md out of .gitignore and .skillignore")
@@ -101,7 +104,7 @@ pub fn of_planning(path: &Path, error: &PlanError) -> Failure {
         }
         PlanError::NoScriptNamed(scripts) => failure.hint(format!(
             "belljar skill run {} SCRIPT [-- ARGS], where SCRIPT is one of:{}",
-            path.display(),
+            printable_path(path),
             list(scripts)
         )),
         PlanError::NoScripts => failure
@@ -111,7 +114,7 @@ pub fn of_planning(path: &Path, error: &PlanError) -> Failure {
             .hint("`belljar skill show` lists the scripts; a `#!` line makes a file one")
             .code(NOT_EXECUTABLE),
         PlanError::NotExecutable { host, .. } => failure
-            .hint(format!("`chmod +x {}` makes it one that can be run", host.display()))
+            .hint(format!("`chmod +x {}` makes it one that can be run", printable_path(host)))
             .code(NOT_EXECUTABLE),
         PlanError::BadPolicy(findings) => {
             let report = skills::Report::new(findings.clone());

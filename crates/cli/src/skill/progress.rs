@@ -1,9 +1,11 @@
 //! Shows how an installation goes on, without showing everything.
 
-use std::io::{BufRead, BufReader, IsTerminal, PipeReader, Read, Write};
+use std::io::{BufRead, BufReader, IsTerminal, PipeReader, Read};
 
+use sandbox_spec::printable_within;
 use skills::install::{Installer, Source};
-use skills::printable;
+
+use crate::speak;
 
 /// How much of the output is kept to explain a failure.
 const MAX_KEPT_BYTES: usize = 256 * 1024;
@@ -50,7 +52,7 @@ impl<'s> Progress<'s> {
             }
         }
         if self.is_told && self.is_terminal {
-            eprint!("\r\x1b[K");
+            speak::clear_line();
         }
         kept
     }
@@ -59,10 +61,10 @@ impl<'s> Progress<'s> {
         if !self.is_told || !TELLING.iter().any(|start| line.starts_with(start)) {
             return;
         }
-        let shown: String = printable(line).chars().take(MAX_SHOWN_CHARS).collect();
+        let shown = printable_within(line, MAX_SHOWN_CHARS);
         if self.is_terminal {
-            eprint!("\r\x1b[K  {shown}");
-            let _ = std::io::stderr().flush();
+            speak::clear_line();
+            eprint!("  {shown}");
         } else {
             eprintln!("  {shown}");
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sandbox::Backend;
-use sandbox_spec::{Recording, SandboxSpec};
+use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
@@ -15,7 +15,8 @@ use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
 use super::learn::Lessons;
 use super::listing::{counted, in_words};
-use super::permissions::{self, PermissionOptions};
+use super::permissions::{self, Asking, PermissionOptions};
+use super::question::{Choice, Question};
 use super::scratch::Scratch;
 use super::{deps, problem, runner};
 use crate::backends;
@@ -25,6 +26,7 @@ use crate::masks::Masks;
 use crate::options::{CommonOptions, absolute};
 use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
+use crate::user_terminal::UserTerminal;
 
 /// Options of `skill run`.
 #[derive(Args)]
@@ -65,6 +67,8 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let signals = Signals::take_over()?;
     let _scratch = Scratch::new()?;
+    // As it is now, before anybody else has it.
+    let terminal = UserTerminal::open();
     Aside::tell_forgotten();
     let skill =
         problem::load(&options.path).map_err(|failure| failure.code(Failure::CANNOT_START))?;
@@ -78,7 +82,8 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
     work.masks.tell();
-    let plan = plan(options, &skill, &work.folder, &environment, &signals)?;
+    let asking = Asking { terminal: terminal.as_ref(), signals: &signals };
+    let plan = plan(options, &skill, &work.folder, &environment, asking)?;
     let spec = specification(options, &plan, &work)?;
     // From here on what is written is removed only by a decision.
     if let Some(aside) = &mut work.aside {
@@ -102,7 +107,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if report.end.exit_code() != 0 {
         hint_at_packages(&skill, &environment, &*backend, &options.path);
     }
-    let fate = work.settle(&changes, Decision::of(options), &signals)?;
+    let fate = work.settle(&changes, Decision::of(options, terminal.as_ref()), &signals)?;
     if let Some(place) = &report_place {
         let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
         report.write(place.as_ref())?;
@@ -120,7 +125,7 @@ fn hint_at_packages(skill: &Skill, environment: &Environment, backend: &dyn Back
         let names = printable(&lacking.join(", "));
         eprintln!(
             "hint: not here: {names}; --install gets them (`belljar skill deps {}`)",
-            path.display()
+            printable_path(path)
         );
     }
 }
@@ -153,9 +158,12 @@ impl Work {
             Some(path) => {
                 let path = absolute(path)?;
                 if !path.is_dir() {
-                    return Err(Failure::new(format!("--work: {} is no folder", path.display()))
-                        .hint("make it first, or use `--work none` for an empty one")
-                        .code(Failure::CANNOT_START));
+                    return Err(Failure::new(format!(
+                        "--work: {} is no folder",
+                        printable_path(path)
+                    ))
+                    .hint("make it first, or use `--work none` for an empty one")
+                    .code(Failure::CANNOT_START));
                 }
                 let masks = Masks::of(&path);
                 Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None, masks })
@@ -171,7 +179,7 @@ impl Work {
     fn settle(
         &mut self,
         changes: &[Change],
-        decision: Decision,
+        decision: Decision<'_>,
         signals: &Signals,
     ) -> Result<Fate, Failure> {
         let Some(aside) = self.aside.take() else { return Ok(Fate::WrittenAtOnce) };
@@ -180,26 +188,41 @@ impl Work {
             return Ok(Fate::NothingWritten);
         }
         let place = aside.origin().folder.clone();
-        eprintln!("\n{} in {WORK_FOLDER}:\n{}", counted(changes), in_words(changes).trim_end());
-        let is_applied = match (decision, &place) {
-            (Decision::Apply, _) => true,
-            (Decision::Ask, Some(place)) => {
+        let choice = match (decision, &place) {
+            (Decision::Ask(terminal), Some(folder)) => {
+                let layer = aside.files();
+                let (folder, layer) = (folder.as_path(), layer.as_path());
+                let question = Question { terminal, signals, folder, layer, changes };
                 // Whoever does not answer has not agreed.
-                let question = format!("Write this to {}?", place.display());
-                permissions::ask(&question, signals).unwrap_or(false)
+                question.ask().unwrap_or(Choice::Nothing)
             }
-            (Decision::Keep, _) | (Decision::Ask, None) => false,
+            (decision, _) => {
+                let list = in_words(changes);
+                eprintln!("\n{} in {WORK_FOLDER}:\n{}", counted(changes), list.trim_end());
+                if decision.is_apply() { Choice::All } else { Choice::Nothing }
+            }
         };
-        if is_applied {
-            aside.write_back(changes, Newer::Keep)?;
-            return Ok(Fate::Applied);
-        }
         let kept = aside.path().to_path_buf();
-        aside.set_told();
+        match choice {
+            Choice::All => {
+                aside.write_back(changes, Newer::Keep)?;
+                return Ok(Fate::Applied);
+            }
+            Choice::Some(chosen) => {
+                aside.write_some(&chosen, Newer::Keep)?;
+                let n = changes.len() - chosen.len();
+                eprintln!(
+                    "{n} kept aside: `belljar skill apply {}` lists them",
+                    printable_path(&kept)
+                );
+                return Ok(Fate::AppliedInPart(kept));
+            }
+            Choice::Nothing => aside.set_told(),
+        }
         if place.is_some() {
-            eprintln!("kept aside: `belljar skill apply {}` writes it back", kept.display());
+            eprintln!("kept aside: `belljar skill apply {}` writes it back", printable_path(&kept));
         } else {
-            eprintln!("kept in {}", aside.files().display());
+            eprintln!("kept in {}", printable_path(aside.files()));
         }
         Ok(Fate::Kept(kept))
     }
@@ -207,19 +230,23 @@ impl Work {
 
 /// What is to be done with what was written.
 #[derive(Clone, Copy)]
-enum Decision {
+enum Decision<'t> {
     Apply,
-    Ask,
+    Ask(&'t UserTerminal),
     Keep,
 }
 
-impl Decision {
-    fn of(options: &Options) -> Self {
-        match (options.apply, permissions::can_ask()) {
+impl<'t> Decision<'t> {
+    fn of(options: &Options, terminal: Option<&'t UserTerminal>) -> Self {
+        match (options.apply, terminal) {
             (true, _) => Self::Apply,
-            (false, true) => Self::Ask,
-            (false, false) => Self::Keep,
+            (false, Some(terminal)) => Self::Ask(terminal),
+            (false, None) => Self::Keep,
         }
+    }
+
+    fn is_apply(self) -> bool {
+        matches!(self, Self::Apply)
     }
 }
 
@@ -229,7 +256,7 @@ fn plan(
     skill: &Skill,
     work: &WorkFolder,
     environment: &Environment,
-    signals: &Signals,
+    asking: Asking<'_>,
 ) -> Result<RunPlan, Failure> {
     let mut run_options = RunOptions::new(work.clone());
     run_options.flags = permissions::flags(&options.common)?;
@@ -241,7 +268,7 @@ fn plan(
             .map_err(|error| problem::of_planning(&options.path, &error))
     };
     let plan = make(&run_options)?;
-    if permissions::decide(&options.permissions, &plan, signals)? {
+    if permissions::decide(&options.permissions, &plan, asking)? {
         run_options.consent = Consent::Given;
         return make(&run_options);
     }

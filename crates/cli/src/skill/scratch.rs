@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 use host_sys::beneath::{Folder, Kind};
 use host_sys::rustix;
 
+use sandbox_spec::printable_path;
+
 use crate::failure::Failure;
 
 const PREFIX: &str = "belljar-skill-";
@@ -39,7 +41,7 @@ impl Scratch {
         let path = tempfile::env::temp_dir();
         let made = Self::new_in(&path).map_err(|error| failed(error.to_string()))?;
         tempfile::env::override_temp_dir(&path.join(&made.name))
-            .map_err(|other| failed(format!("{} is in use", other.display())))?;
+            .map_err(|other| failed(format!("{} is in use", printable_path(other))))?;
         Ok(made)
     }
 

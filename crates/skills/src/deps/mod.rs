@@ -103,7 +103,7 @@ impl Needs {
             text.push_str(&format!("{title}:\n"));
             for need in needs {
                 let asked =
-                    crate::finding::printable(need.requirement.as_deref().unwrap_or(&need.name));
+                    sandbox_spec::printable(need.requirement.as_deref().unwrap_or(&need.name));
                 let maybe = if need.is_optional { " (optional)" } else { "" };
                 let from = need.seen.first().map(|seen| format!("{}:{}", seen.file, seen.line));
                 text.push_str(&format!("  {asked}{maybe}  from {}\n", from.unwrap_or_default()));

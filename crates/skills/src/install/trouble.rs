@@ -1,6 +1,6 @@
 //! Why an installer failed, from what it printed.
 
-use crate::finding::printable;
+use sandbox_spec::printable;
 
 /// The program that installs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

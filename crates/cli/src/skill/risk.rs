@@ -1,0 +1,472 @@
+//! Changes that deserve a close look before somebody agrees to them, each with the reason.
+//!
+//! Most of what a skill writes lies there until somebody opens it. What is in this table is run, or
+//! believed, by another program without anybody asking, or leads out of the folder.
+
+use std::path::{Component, Path};
+
+use sandbox_spec::{Change, Now, printable_path};
+
+/// How much a kind weighs. What weighs more is shown first, and named again at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// It is not seen by everybody.
+    Hidden,
+    /// It runs when somebody starts it, or builds or tests the project.
+    Run,
+    /// It runs, or is believed, without anybody starting it; or it leads out of the folder.
+    ByItself,
+}
+
+/// A reason to look closely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Risk {
+    /// How much it weighs.
+    pub weight: Weight,
+    /// What it is and why that matters.
+    pub reason: &'static str,
+}
+
+/// Where a kind is found. Names are compared without regard to case, for some disks do not care.
+enum Where {
+    /// A file or folder of one of these names, anywhere.
+    Named(&'static [&'static str]),
+    /// Something beneath folders of these names, anywhere.
+    In(&'static [&'static str]),
+    /// A name that ends so.
+    Ending(&'static [&'static str]),
+}
+
+use Weight::{ByItself, Run};
+use Where::{Ending, In, Named};
+
+/// The kinds, the weightiest first.
+const KINDS: &[(Weight, &str, Where)] = &[
+    (ByItself, "a git hook: git runs it", In(&[".git/hooks", ".githooks", ".husky"])),
+    (
+        ByItself,
+        "settings of git: they can name programs that git runs",
+        Named(&[".gitconfig", ".git/config", ".git/config.worktree", ".gitattributes"]),
+    ),
+    (
+        ByItself,
+        "settings of git: they can name programs that git runs",
+        Named(&[".gitmodules", ".git/info/attributes", ".git", ".git/commondir"]),
+    ),
+    (ByItself, "settings of git: they can name programs that git runs", In(&[".git/modules"])),
+    (
+        ByItself,
+        "runs before each commit",
+        Named(&[".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".overcommit.yml"]),
+    ),
+    (
+        ByItself,
+        "runs on the servers of the project",
+        In(&[
+            ".github/workflows",
+            ".github/actions",
+            ".gitea/workflows",
+            ".forgejo/workflows",
+            ".circleci",
+            ".buildkite",
+            ".woodpecker",
+            ".ci",
+        ]),
+    ),
+    (
+        ByItself,
+        "runs on the servers of the project",
+        Named(&[
+            ".gitlab-ci.yml",
+            ".travis.yml",
+            ".drone.yml",
+            ".cirrus.yml",
+            ".woodpecker.yml",
+            "jenkinsfile",
+            "azure-pipelines.yml",
+            "bitbucket-pipelines.yml",
+            "appveyor.yml",
+            "cloudbuild.yaml",
+            "action.yml",
+            "action.yaml",
+        ]),
+    ),
+    (
+        ByItself,
+        "a start-up file: a shell runs it",
+        Named(&[
+            ".bashrc",
+            ".bash_profile",
+            ".bash_login",
+            ".bash_logout",
+            ".bash_aliases",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".zlogout",
+            ".kshrc",
+            ".cshrc",
+            ".tcshrc",
+            ".login",
+            ".logout",
+            ".inputrc",
+            ".xinitrc",
+            ".xprofile",
+            ".xsession",
+            ".xsessionrc",
+            ".pam_environment",
+        ]),
+    ),
+    (
+        ByItself,
+        "a start-up file: a shell runs it",
+        In(&[".config/fish", ".oh-my-zsh", ".bashrc.d"]),
+    ),
+    (
+        ByItself,
+        "runs, or sets variables, when somebody enters the folder",
+        Named(&[".envrc", ".env", ".mise.toml", "mise.toml", ".tool-versions", ".autoenv"]),
+    ),
+    (
+        ByItself,
+        "an editor runs it, or what it names",
+        In(&[
+            ".vscode",
+            ".idea",
+            ".fleet",
+            ".zed",
+            ".devcontainer",
+            ".emacs.d",
+            ".vim",
+            ".config/nvim",
+        ]),
+    ),
+    (
+        ByItself,
+        "an editor runs it, or what it names",
+        Named(&[
+            ".vimrc",
+            ".exrc",
+            ".gvimrc",
+            ".nvimrc",
+            ".nvim.lua",
+            ".lvimrc",
+            ".emacs",
+            ".dir-locals.el",
+            ".devcontainer.json",
+        ]),
+    ),
+    (
+        ByItself,
+        "an editor runs it, or what it names",
+        Ending(&[".code-workspace", ".sublime-project"]),
+    ),
+    (
+        ByItself,
+        "an agent does what it says",
+        Named(&[
+            "skill.md",
+            "claude.md",
+            "claude.local.md",
+            "agents.md",
+            "gemini.md",
+            ".cursorrules",
+            ".windsurfrules",
+            ".clinerules",
+            ".mcp.json",
+            "copilot-instructions.md",
+            "belljar.yaml",
+        ]),
+    ),
+    (ByItself, "an agent does what it says", In(&[".claude", ".cursor", ".gemini", ".codex"])),
+    (
+        ByItself,
+        "Python runs it at every start",
+        Named(&["sitecustomize.py", "usercustomize.py", "conftest.py"]),
+    ),
+    (ByItself, "Python runs it at every start", Ending(&[".pth"])),
+    (
+        ByItself,
+        "starts with the session or the machine",
+        In(&[".config/autostart", ".config/systemd", "systemd/user", "cron.d"]),
+    ),
+    (
+        ByItself,
+        "starts with the session or the machine",
+        Ending(&[".desktop", ".service", ".timer", ".socket", ".plist"]),
+    ),
+    (
+        ByItself,
+        "keys, or whom they are sent to",
+        In(&[".ssh", ".gnupg", ".aws", ".kube", ".docker", ".config/gcloud"]),
+    ),
+    (ByItself, "keys, or whom they are sent to", Named(&[".netrc", ".git-credentials", ".pgpass"])),
+    (
+        ByItself,
+        "says where packages come from, and what runs with them",
+        Named(&[
+            ".npmrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+            ".pnpmfile.cjs",
+            ".pnp.cjs",
+            "bunfig.toml",
+            "pip.conf",
+            ".pypirc",
+            ".gemrc",
+            ".cargo/config",
+            ".cargo/config.toml",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+            ".bundle/config",
+            ".mvn/extensions.xml",
+            ".mvn/jvm.config",
+        ]),
+    ),
+    (
+        Run,
+        "runs when the project is built, installed or tested",
+        Named(&[
+            "package.json",
+            "deno.json",
+            "setup.py",
+            "setup.cfg",
+            "pyproject.toml",
+            "tox.ini",
+            "noxfile.py",
+            "build.rs",
+            "cargo.toml",
+            "gemfile",
+            "rakefile",
+            "composer.json",
+            "build.gradle",
+            "build.gradle.kts",
+            "settings.gradle",
+            "pom.xml",
+            "makefile",
+            "gnumakefile",
+            "cmakelists.txt",
+            "meson.build",
+            "configure",
+            "justfile",
+            "taskfile.yml",
+            "vagrantfile",
+            "dockerfile",
+            "containerfile",
+            "docker-compose.yml",
+            "docker-compose.yaml",
+            "compose.yml",
+            "compose.yaml",
+            "flake.nix",
+            "shell.nix",
+            "default.nix",
+            "gulpfile.js",
+            "gruntfile.js",
+            ".eslintrc.js",
+            ".prettierrc.js",
+        ]),
+    ),
+    (
+        Run,
+        "runs when the project is built, installed or tested",
+        Ending(&[".mk", ".config.js", ".config.cjs", ".config.mjs", ".config.ts", ".gemspec"]),
+    ),
+    (Run, "programs of packages", In(&["node_modules/.bin"])),
+];
+
+const LEADS_OUT: Risk = Risk { weight: ByItself, reason: "a link that leads out of the folder" };
+const LINK: Risk = Risk { weight: Run, reason: "a link: whoever opens it opens something else" };
+const SET_ID: Risk = Risk {
+    weight: ByItself,
+    reason: "runs with the rights of its owner; that mark is not written",
+};
+const EXECUTABLE: Risk = Risk { weight: Run, reason: "a program" };
+const ODD_NAME: Risk =
+    Risk { weight: ByItself, reason: "its name has characters that are not seen" };
+const HIDDEN: Risk =
+    Risk { weight: Weight::Hidden, reason: "hidden: a name in its path begins with a dot" };
+
+/// Any of the bits by which a file may be run.
+const EXECUTE_BITS: u32 = 0o111;
+/// The bits by which it runs as somebody else.
+const SET_ID_BITS: u32 = 0o6000;
+
+/// Why a change deserves a close look, the weightiest reason first. Nothing for most changes.
+pub fn risks(change: &Change) -> Vec<Risk> {
+    let mut found = Vec::new();
+    let path = Names::of(&change.path);
+    if path.is_sample_hook() {
+        return found;
+    }
+    // What is gone does not run, but that a hook or a rule is gone can matter as much.
+    for (weight, reason, place) in KINDS {
+        if path.is_at(place) && !found.iter().any(|risk: &Risk| risk.reason == *reason) {
+            // A folder of such a name is told by what is in it.
+            if change.now != Now::Folder {
+                found.push(Risk { weight: *weight, reason });
+            }
+        }
+    }
+    match &change.now {
+        Now::Link { target } if leads_out(&change.path, target) => found.push(LEADS_OUT),
+        Now::Link { .. } => found.push(LINK),
+        Now::File { mode, .. } => {
+            if mode & SET_ID_BITS != 0 {
+                found.push(SET_ID);
+            }
+            if mode & EXECUTE_BITS != 0 {
+                found.push(EXECUTABLE);
+            }
+        }
+        Now::Folder | Now::Nothing | Now::Special => {}
+    }
+    if change.path.to_str() != Some(&printable_path(&change.path)) {
+        found.push(ODD_NAME);
+    }
+    if found.is_empty() && path.is_hidden() {
+        found.push(HIDDEN);
+    }
+    found.sort_by_key(|risk| std::cmp::Reverse(risk.weight));
+    found
+}
+
+/// Whether a link's target, read from where the link is, is outside of the folder.
+fn leads_out(link: &Path, target: &Path) -> bool {
+    let mut depth = link.components().count().saturating_sub(1);
+    for part in target.components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
+        }
+    }
+    false
+}
+
+/// The names of a path, in small letters.
+struct Names(Vec<String>);
+
+impl Names {
+    fn of(path: &Path) -> Self {
+        let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
+        Self(names.map(|it| it.as_os_str().to_string_lossy().to_ascii_lowercase()).collect())
+    }
+
+    /// `git init` makes a dozen examples of hooks, which git does not run. Who sees them marked each
+    /// time does not look any more.
+    fn is_sample_hook(&self) -> bool {
+        let is_sample = |name: &String| name.ends_with(".sample");
+        self.0.last().is_some_and(is_sample) && self.is_beneath(&[".git", "hooks"])
+    }
+
+    /// Whether a name begins with a dot. What git keeps has names that say nothing.
+    fn is_hidden(&self) -> bool {
+        let is_kept = |folder: &str| self.is_beneath(&[".git", folder]);
+        let is_data = ["objects", "refs", "logs"].into_iter().any(is_kept);
+        self.0.iter().any(|name| name.starts_with('.')) && !is_data
+    }
+
+    fn is_at(&self, place: &Where) -> bool {
+        let parts = |text: &'static str| text.split('/').collect::<Vec<&str>>();
+        match place {
+            Named(all) => all.iter().any(|text| self.ends_with(&parts(text))),
+            In(all) => all.iter().any(|text| self.is_beneath(&parts(text))),
+            Ending(all) => {
+                let name = self.0.last().map_or("", String::as_str);
+                all.iter().any(|end| name.len() > end.len() && name.ends_with(end))
+            }
+        }
+    }
+
+    fn ends_with(&self, parts: &[&str]) -> bool {
+        let from = self.0.len().checked_sub(parts.len());
+        from.and_then(|from| self.0.get(from..)).is_some_and(|names| names == parts)
+    }
+
+    fn is_beneath(&self, parts: &[&str]) -> bool {
+        let above = self.0.split_last().map_or(&[][..], |(_, above)| above);
+        above.windows(parts.len()).any(|names| names == parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbox_spec::Happened;
+
+    use super::*;
+
+    fn file(path: &str, mode: u32) -> Change {
+        let now = Now::File { size: 1, mode };
+        Change { path: path.into(), happened: Happened::Created, now }
+    }
+
+    fn link(path: &str, target: &str) -> Change {
+        let now = Now::Link { target: target.into() };
+        Change { path: path.into(), happened: Happened::Created, now }
+    }
+
+    fn reasons(change: &Change) -> Vec<&'static str> {
+        risks(change).into_iter().map(|risk| risk.reason).collect()
+    }
+
+    #[test]
+    fn what_runs_by_itself_is_found_wherever_it_is() {
+        for path in [
+            ".git/hooks/pre-commit",
+            "sub/.GIT/Hooks/post-checkout",
+            ".git/config",
+            ".github/workflows/x.yml",
+            ".bashrc",
+            "home/.profile",
+            ".envrc",
+            ".npmrc",
+            ".vscode/tasks.json",
+            ".idea/workspace.xml",
+            ".claude/settings.json",
+            "CLAUDE.md",
+            "a/conftest.py",
+            "x.pth",
+            "a.desktop",
+            ".ssh/authorized_keys",
+        ] {
+            let found = risks(&file(path, 0o644));
+            assert!(found.first().is_some_and(|risk| risk.weight == ByItself), "{path}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn programs_and_build_files_are_found() {
+        for path in ["package.json", "a/Makefile", "setup.py", "vite.config.ts"] {
+            assert_eq!(
+                risks(&file(path, 0o644)).first().map(|risk| risk.weight),
+                Some(Run),
+                "{path}"
+            );
+        }
+        assert_eq!(reasons(&file("tool", 0o755)), [EXECUTABLE.reason]);
+        assert_eq!(reasons(&file("tool", 0o4755)), [SET_ID.reason, EXECUTABLE.reason]);
+    }
+
+    #[test]
+    fn links_are_told_apart_by_where_they_lead() {
+        assert_eq!(reasons(&link("a", "/etc/passwd")), [LEADS_OUT.reason]);
+        assert_eq!(reasons(&link("a", "../x")), [LEADS_OUT.reason]);
+        assert_eq!(reasons(&link("d/a", "../../x")), [LEADS_OUT.reason]);
+        assert_eq!(reasons(&link("d/a", "../x")), [LINK.reason]);
+        assert_eq!(reasons(&link("a", "b/c")), [LINK.reason]);
+    }
+
+    #[test]
+    fn ordinary_files_and_hidden_ones() {
+        for path in ["README.md", "src/main.c", "hooks/x", "a.config", "package.json.txt"] {
+            assert_eq!(reasons(&file(path, 0o644)), [""; 0], "{path}");
+        }
+        assert_eq!(reasons(&file(".note", 0o644)), [HIDDEN.reason]);
+        assert_eq!(reasons(&file(".git/hooks/pre-push.sample", 0o755)), [""; 0]);
+        assert_eq!(reasons(&file(".git/objects/1f/aa", 0o444)), [""; 0]);
+        assert_eq!(reasons(&file("a\u{202e}b", 0o644)), [ODD_NAME.reason]);
+    }
+}
