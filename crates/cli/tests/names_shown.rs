@@ -1,6 +1,8 @@
 //! Every command shows the names that strangers chose with escapes: none drives the terminal, turns
 //! text round, or begins a line of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 mod place;
 
 use std::fs;

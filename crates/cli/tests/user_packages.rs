@@ -1,6 +1,5 @@
 //! What a user installs for all projects, inside: it works, and nothing of it lands in the project.
 
-
 mod place;
 
 use std::fs;

@@ -21,8 +21,8 @@ mod signal_descriptor;
 
 pub use children::{
     HostProcessState, HostStatus, OuterPid, adopt_orphans, collected_cpu_time, cpu_ticks,
-    end_children_of_program, kill_child, list_children, own_cpu_time, process_cpu_time,
-    reap_child, stop_child, thread_cpu_time,
+    end_children_of_program, kill_child, list_children, own_cpu_time, process_cpu_time, reap_child,
+    stop_child, thread_cpu_time,
 };
 pub use cpu::{
     RunDelay, begin_to_count_ticks, cpuid_is_dear, current_cpu, signal_frame_size, ticks,

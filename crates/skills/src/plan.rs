@@ -439,7 +439,7 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
         path = format!("{path}:{NODE_MODULES}/.bin");
     }
     if let Some(installed) = user_packages(&Identity::default()) {
-        path = format!("{path}:{}", installed.programs.display());
+        path = format!("{path}:{}", installed.programs.to_string_lossy());
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let variables = installed.variables.into_iter();
         env.extend(variables.map(|(name, value)| (name.to_owned(), text(value))));

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use host_sys::beneath::read_named;
 use sandbox_spec::{
-    EnvironmentItem, HostRule, MAX_NAME_CHARS, MountAccess, Tilde, printable_path,
-    printable_within,
+    EnvironmentItem, HostRule, MAX_NAME_CHARS, MountAccess, Tilde, printable_path, printable_within,
 };
 use skills::RunPlan;
 use skills::policy::{self, Access, Ask, Mount, Network, Policy, ResourceLimits};
@@ -95,7 +94,8 @@ impl PermissionOptions {
                 (Tilde::None, _) => absolute(&folder.join(source))?,
                 (Tilde::Home(rest), Some(home)) => home.join(rest),
                 (Tilde::Home(_) | Tilde::Other, _) => {
-                    let why = format!("{} is in a home folder that is not known", source.display());
+                    let why =
+                        format!("{} is in a home folder that is not known", printable_path(source));
                     return Err(refused("--policy", &why).hint("set HOME, or write the whole path"));
                 }
             };
