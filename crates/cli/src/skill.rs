@@ -2,6 +2,7 @@
 
 mod apply;
 pub mod aside;
+mod browsers;
 mod changes;
 mod check;
 mod deps;

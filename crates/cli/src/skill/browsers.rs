@@ -1,0 +1,39 @@
+//! Browsers in the user's cache that packages start: runs see them, read-only.
+
+use std::path::{Path, PathBuf};
+
+use skills::deps::{BROWSER_STORES, BrowserStore, Needs};
+
+use crate::options::home_folder;
+
+/// The folders with browsers for what is needed, on the host.
+pub fn stores(needs: &Needs) -> Vec<(&'static BrowserStore, PathBuf)> {
+    let needed = |store: &&BrowserStore| needs.browsers.iter().any(|it| it.name == store.name);
+    let found = |store| Some((store, folder(store)?));
+    BROWSER_STORES.iter().filter(needed).filter_map(found).collect()
+}
+
+/// Whether there is any folder with browsers. Cheap: asked for each run.
+pub fn has_any() -> bool {
+    BROWSER_STORES.iter().any(|store| folder(store).is_some())
+}
+
+/// The folder in which a package has a browser.
+fn folder(store: &BrowserStore) -> Option<PathBuf> {
+    let named =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let cache = || named("XDG_CACHE_HOME").or_else(|| Some(home_folder()?.join(".cache")));
+    let folder = named(store.variable).or_else(|| Some(cache()?.join(store.folder)))?;
+    has_browser(&folder, store).then_some(folder)
+}
+
+fn has_browser(folder: &Path, store: &BrowserStore) -> bool {
+    let Ok(entries) = folder.read_dir() else { return false };
+    let is_browser = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let starts = store.browsers.iter().any(|browser| name.starts_with(browser));
+        starts && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    entries.flatten().any(is_browser)
+}
