@@ -1,8 +1,5 @@
 //! Standard output: everything arrives, in as large pieces as natively, and what counts is counted.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-#![expect(clippy::indexing_slicing, reason = "a test that fails panics")]
-
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,5 @@
 //! What a user installs for all projects, inside: it works, and nothing of it lands in the project.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
 mod place;
 
 use std::fs;
