@@ -3,6 +3,7 @@
 mod apply;
 pub mod aside;
 mod asks;
+mod browsers;
 mod changes;
 mod check;
 mod deps;

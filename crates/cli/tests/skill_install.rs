@@ -258,3 +258,69 @@ fn a_program_of_another_system_is_told_and_not_missed() {
         assert!(line.starts_with("missing") && line.contains("macOS"), "{line}");
     }
 }
+
+#[test]
+fn what_is_here_is_not_fetched() {
+    // pip is a package like any other, which the folder of wheels does not have.
+    let place = place_with_wheel();
+    let script = "import pip, small_thing\nprint(pip.__name__, small_thing.answer())\n";
+    place.file("probe/scripts/go.py", script);
+    let deps = run(&place, &["deps", "../probe"]);
+    let line = deps.out.lines().find(|line| line.contains(" pip ") || line.ends_with(" pip"));
+    assert!(line.unwrap().starts_with("here"), "{deps:?}");
+    let done = run(&place, &["run", "--install", "../probe"]);
+    assert_eq!(done.out, "pip 42\n", "{done:?}");
+    assert!(done.err.contains("small_thing") && !done.err.contains("  pip"), "{done:?}");
+    let again = run(&place, &["run", "../probe"]);
+    assert_eq!(again.out, "pip 42\n", "{again:?}");
+    assert_eq!(run(&place, &["deps", "../probe"]).code, Some(0));
+    // Another version than the one that is here is missing, for both.
+    place.file("probe/requirements.txt", "pip>=9999\n");
+    let deps = run(&place, &["deps", "../probe"]);
+    assert_eq!(deps.code, Some(1), "{deps:?}");
+    let done = run(&place, &["run", "--install", "../probe"]);
+    assert!(done.err.contains("no package") || done.err.contains("pip>=9999"), "{done:?}");
+    assert_ne!(done.code, Some(0), "{done:?}");
+    // With nothing lacking, nothing is made.
+    let place = place_with_wheel();
+    place.file("probe/scripts/go.py", "import pip\nprint(pip.__name__)\n");
+    let done = run(&place, &["run", "--install", "../probe"]);
+    assert_eq!(done.out, "pip\n", "{done:?}");
+    assert!(done.err.contains("nothing to install"), "{done:?}");
+    assert!(environments(&place).is_empty());
+}
+
+#[test]
+fn browsers_of_packages_are_found_and_named() {
+    let place = Place::new();
+    let script = "#!/usr/bin/env python3\nimport os\nif 0: import playwright\n\
+                  path = os.environ.get('PLAYWRIGHT_BROWSERS_PATH', '/none')\n\
+                  print(open(path + '/chromium-1234/chrome').read())\n";
+    place.script("probe/scripts/go.py", script);
+    let deps = run(&place, &["deps", "../probe"]);
+    let line = deps.out.lines().find(|line| line.contains("browser")).unwrap();
+    assert!(line.starts_with("MISSING") && line.contains("playwright install"), "{deps:?}");
+    let before = run(&place, &["run", "../probe"]);
+    assert_ne!(before.code, Some(0), "{before:?}");
+    place.file("cache/ms-playwright/chromium-1234/chrome", "a browser");
+    let deps = run(&place, &["deps", "../probe"]);
+    let line = deps.out.lines().find(|line| line.contains("browser")).unwrap();
+    assert!(line.starts_with("here"), "{deps:?}");
+    let done = run(&place, &["run", "../probe"]);
+    assert_eq!(done.out, "a browser\n", "{done:?}");
+    // Where the variable of the package says.
+    let run_with_mine = || {
+        let mut command = command(&place, &["run", "../probe"]);
+        command.env("PLAYWRIGHT_BROWSERS_PATH", place.path("mine")).output().unwrap()
+    };
+    fs::rename(place.path("cache/ms-playwright"), place.path("mine")).unwrap();
+    let output = run_with_mine();
+    assert_eq!(output.stdout, b"a browser\n", "{output:?}");
+    // A skill that needs none sees none.
+    place.script(
+        "probe/scripts/go.py",
+        "#!/usr/bin/env python3\nimport os\nprint(os.listdir('/'))\n",
+    );
+    let output = run_with_mine();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("browsers"), "{output:?}");
+}

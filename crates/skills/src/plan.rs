@@ -112,6 +112,8 @@ pub struct RunOptions {
     pub node_modules: Option<PathBuf>,
     /// An environment that was made for the skill. What the user names goes before it.
     pub environment: Option<MadeEnvironment>,
+    /// Folders with browsers that packages start, as (source, place inside, variable).
+    pub browsers: Vec<(PathBuf, &'static str, &'static str)>,
 }
 
 impl RunOptions {
@@ -127,6 +129,7 @@ impl RunOptions {
             python_home: None,
             node_modules: None,
             environment: None,
+            browsers: Vec::new(),
         }
     }
 
@@ -391,6 +394,9 @@ fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMo
         // find out where they lead.
         mounts.push(mount(Some(made.folder.clone()), ENVIRONMENT_FOLDER, MountKind::ReadOnly));
     }
+    for (source, target, _) in &options.browsers {
+        mounts.push(mount(Some(source.clone()), target, MountKind::ReadOnly));
+    }
     for allowed in &policy.mounts {
         let kind = match allowed.access {
             Access::Read => MountKind::ReadOnly,
@@ -438,6 +444,8 @@ fn environment(skill: &Skill, policy: &Policy, options: &RunOptions) -> BTreeMap
         // Last, so that no package can put itself before a program of the system.
         path = format!("{path}:{NODE_MODULES}/.bin");
     }
+    let browsers = options.browsers.iter();
+    env.extend(browsers.map(|(_, target, name)| ((*name).to_owned(), (*target).to_owned())));
     if let Some(installed) = user_packages(&Identity::default()) {
         path = format!("{path}:{}", installed.programs.to_string_lossy());
         let text = |path: PathBuf| path.to_string_lossy().into_owned();

@@ -8,12 +8,14 @@ use clap::Args;
 use host_sys::beneath::{Entry, Folder, Kind, Status};
 use sandbox::Backend;
 use sandbox_spec::printable_path;
-use skills::deps::{Needs, find_needs};
+use skills::deps::{Needs, find_needs, without_present};
 use skills::install::{MadeEnvironment, Requirements, key_name};
 use skills::{GUEST_PATH, RunOptions, Skill, printable};
 
+use super::browsers;
 use super::environment_cache::{Cache, Slot};
 use super::installer::Installation;
+use super::inventory::Here;
 use super::registry::interpreter_version;
 use crate::failure::Failure;
 use crate::options::absolute;
@@ -54,6 +56,8 @@ pub struct Environment {
     pub node_modules: Option<PathBuf>,
     /// What was made for the skill.
     pub made: Option<MadeEnvironment>,
+    /// Folders with browsers, as (source, place inside, the variable that names it).
+    pub browsers: Vec<(PathBuf, &'static str, &'static str)>,
 }
 
 impl Environment {
@@ -63,6 +67,7 @@ impl Environment {
         options.python_home.clone_from(&self.python_home);
         options.node_modules.clone_from(&self.node_modules);
         options.environment.clone_from(&self.made);
+        options.browsers.clone_from(&self.browsers);
     }
 }
 
@@ -84,6 +89,11 @@ impl EnvironmentOptions {
             environment.node_modules = Some(node_modules(&absolute(folder)?)?);
         }
         environment.made = self.made(skill, backend, signals)?;
+        if browsers::has_any() {
+            let stores = browsers::stores(&find_needs(skill)).into_iter();
+            let shown = stores.map(|(store, folder)| (folder, store.target, store.variable));
+            environment.browsers = shown.collect();
+        }
         Ok(environment)
     }
 
@@ -116,10 +126,26 @@ impl EnvironmentOptions {
             }
             return Ok(None);
         }
+        let (requirements, needs) = match self.is_made(&cache, &requirements)? {
+            true => (requirements, needs),
+            false => lacking(skill, needs, requirements, backend),
+        };
+        if requirements.is_empty() {
+            if self.install {
+                eprintln!("nothing to install: the packages that the skill needs are here");
+            }
+            return Ok(None);
+        }
         let folder = self.folder(&cache, &requirements, &needs, backend, signals)?;
         let has_python = !requirements.python.is_empty();
         let has_node = !requirements.node.is_empty();
         Ok(folder.map(|folder| MadeEnvironment { folder, has_python, has_node }))
+    }
+
+    /// Whether the cache has an environment with all of these.
+    fn is_made(&self, cache: &Cache, requirements: &Requirements) -> Result<bool, Failure> {
+        let key = key_of(requirements)?;
+        Ok(matches!(cache.look_up(&key_name(&key), &key)?, Slot::Made(_)))
     }
 
     /// The folder of the environment with these requirements, which is made if that is asked for.
@@ -131,9 +157,7 @@ impl EnvironmentOptions {
         backend: &dyn Backend,
         signals: &Signals,
     ) -> Result<Option<PathBuf>, Failure> {
-        let key = requirements.key_text(&interpreters(requirements)?).map_err(|error| {
-            Failure::new(format!("cannot write down what the skill needs: {error}"))
-        })?;
+        let key = key_of(requirements)?;
         let name = key_name(&key);
         match cache.look_up(&name, &key)? {
             Slot::Made(path) => return Ok(Some(path)),
@@ -166,6 +190,31 @@ impl EnvironmentOptions {
         }
         needs
     }
+}
+
+/// What of the needs neither the system nor the skill itself has. What the system has is then seen
+/// beside what is installed.
+fn lacking(
+    skill: &Skill,
+    needs: Needs,
+    requirements: Requirements,
+    backend: &dyn Backend,
+) -> (Requirements, Needs) {
+    let here = Here::look(skill, &needs, &Environment::default(), backend);
+    let lacking = without_present(&needs, &here);
+    match Requirements::of(&lacking) {
+        Ok(mut rest) if rest != requirements => {
+            rest.sees_system |= rest.python.len() < requirements.python.len();
+            (rest, lacking)
+        }
+        _ => (requirements, needs),
+    }
+}
+
+fn key_of(requirements: &Requirements) -> Result<String, Failure> {
+    requirements
+        .key_text(&interpreters(requirements)?)
+        .map_err(|error| Failure::new(format!("cannot write down what the skill needs: {error}")))
 }
 
 /// Tells that an environment in the cache is not what was made.

@@ -14,10 +14,11 @@ use std::time::Duration;
 use host_sys::beneath::Folder;
 use sandbox::{Backend, End, Streams};
 use sandbox_spec::{ByteSize, Limits, Mount, MountAccess, NetworkPolicy, Ownership, SandboxSpec};
-use skills::deps::{Inventory, Needs, PathInventory, Presence, python_probe};
+use skills::deps::{BrowserStore, Inventory, Needs, PathInventory, Presence, python_probe};
 use skills::install::{ENVIRONMENT_FOLDER, NODE_FOLDER, PYTHON_FOLDER};
 use skills::{GUEST_PATH, Skill};
 
+use super::browsers;
 use super::environment::Environment;
 
 /// Where Node looks on its own, apart from the folders above the script.
@@ -36,6 +37,8 @@ pub struct Here {
     node_folders: Vec<PathBuf>,
     /// What was made for the skill.
     made: Option<Folder>,
+    /// Where packages find their browsers, by the packages' names.
+    browsers: Vec<&'static str>,
 }
 
 impl Here {
@@ -58,6 +61,7 @@ impl Here {
             missing_modules: missing_modules(needs, environment, backend),
             programs: PathInventory { path },
             node_folders,
+            browsers: browsers::stores(needs).iter().map(|(store, _)| store.name).collect(),
             made: environment.made.as_ref().and_then(|made| Folder::at(&made.folder).ok()),
         }
     }
@@ -182,5 +186,10 @@ impl Inventory for Here {
     fn program(&self, name: &str) -> Presence {
         let made = Path::new(PYTHON_FOLDER).join("bin").join(name);
         if self.is_made(&made) { Presence::Present } else { self.programs.program(name) }
+    }
+
+    fn browser(&self, package: &BrowserStore) -> Presence {
+        let is_here = self.browsers.contains(&package.name);
+        if is_here { Presence::Present } else { Presence::Missing }
     }
 }

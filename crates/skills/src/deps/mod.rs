@@ -4,6 +4,7 @@
 //! hint, from the instructions. Everything carries its sources. This is reading, not running: an
 //! import that is computed at run time stays unseen.
 
+mod browsers;
 mod lists;
 mod manifests;
 mod node;
@@ -17,7 +18,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use status::{Inventory, PathInventory, Presence, Status, assess, python_probe};
+pub use browsers::{BROWSER_STORES, BrowserStore};
+pub use status::{
+    Inventory, PathInventory, Presence, Status, assess, python_probe, without_present,
+};
 
 use crate::skill::{FileEntry, Skill};
 
@@ -70,6 +74,9 @@ pub struct Needs {
     pub node: Vec<Need>,
     /// Programs.
     pub programs: Vec<Need>,
+    /// Packages whose browsers are needed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub browsers: Vec<Need>,
     /// The version of Python that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python_version: Option<String>,
@@ -181,7 +188,9 @@ pub fn find_needs(skill: &Skill) -> Needs {
         // No package has it here: a script that is also for Linux does without.
         hint.is_optional = true;
     }
+    let browsers = browsers::of_packages(&hints);
     Needs {
+        browsers: gather(browsers, str::to_owned),
         python: gather(hints.python, lists::normal_distribution),
         node: gather(hints.node, str::to_owned),
         programs: gather(hints.programs, str::to_owned),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::lists::{package_of, package_of_module, system_of};
-use super::{Need, Needs};
+use super::{BrowserStore, Need, Needs};
 use crate::cases::find_program;
 
 /// Whether something is there.
@@ -26,6 +26,8 @@ pub trait Inventory {
     fn node_package(&self, package: &str) -> Presence;
     /// Whether a program can be started.
     fn program(&self, name: &str) -> Presence;
+    /// Whether a package finds a browser of its own.
+    fn browser(&self, package: &BrowserStore) -> Presence;
 }
 
 /// Knows the programs on a search path, and nothing about modules.
@@ -50,12 +52,16 @@ impl Inventory for PathInventory {
             None => Presence::Missing,
         }
     }
+
+    fn browser(&self, _package: &BrowserStore) -> Presence {
+        Presence::Unknown
+    }
 }
 
 /// The state of one need.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// `python`, `node` or `program`.
+    /// `python`, `node`, `program` or `browser`.
     pub kind: &'static str,
     /// The need's name.
     pub name: String,
@@ -99,16 +105,62 @@ pub fn assess(needs: &Needs, inventory: &dyn Inventory) -> Vec<Status> {
         };
         all.push(status("program", need, inventory.program(&need.name), advice));
     }
+    for need in &needs.browsers {
+        let Some(store) = BrowserStore::of(&need.name) else { continue };
+        all.push(status("browser", need, inventory.browser(store), store.advice()));
+    }
     all
 }
 
-/// A command that prints, one per line, the imports that Python cannot find. It imports nothing.
+/// Prints the imports that are not there, or not in the version that is asked for. Whether a version
+/// fits is asked of what pip or setuptools bring along; without them a virtual environment has
+/// what it was made with, and of the system's packages nobody knows.
+const PYTHON_PROBE: &str = r"
+import sys, importlib.util, importlib.metadata
+def requirement_type():
+    for name in ('packaging', 'pip._vendor.packaging', 'setuptools._vendor.packaging'):
+        try: return importlib.import_module(name + '.requirements').Requirement
+        except Exception: pass
+Requirement = requirement_type()
+def is_there(name):
+    try: return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError): return False
+def fits(asked):
+    if not asked: return True
+    if Requirement is None: return sys.prefix != sys.base_prefix
+    try: asked = Requirement(asked)
+    except Exception: return False
+    if asked.marker is not None and not asked.marker.evaluate(): return True
+    try: found = importlib.metadata.version(asked.name)
+    except importlib.metadata.PackageNotFoundError: return not asked.specifier
+    return asked.specifier.contains(found, prereleases=True)
+for name, asked in zip(sys.argv[1::2], sys.argv[2::2]):
+    if not (is_there(name) and fits(asked)): print(name)
+";
+
+/// A command that prints, one per line, the imports that Python does not have as they are asked for.
+/// It imports none of them.
 pub fn python_probe(needs: &Needs) -> Vec<String> {
-    let code = "import sys, importlib.util as u\n\
-                for name in sys.argv[1:]:\n\
-                \x20   if u.find_spec(name) is None: print(name)\n";
-    let mut command = vec!["python3".to_owned(), "-c".to_owned(), code.to_owned()];
-    let import = |need: &Need| need.imports.first().cloned().unwrap_or_else(|| need.name.clone());
-    command.extend(needs.python.iter().map(import));
+    let mut command = vec!["python3".to_owned(), "-c".to_owned(), PYTHON_PROBE.to_owned()];
+    for need in &needs.python {
+        command.push(need.imports.first().cloned().unwrap_or_else(|| need.name.clone()));
+        command.push(need.requirement.clone().unwrap_or_default());
+    }
     command
+}
+
+/// What of the needs is not there.
+pub fn without_present(needs: &Needs, inventory: &dyn Inventory) -> Needs {
+    let import = |need: &Need| need.imports.first().cloned().unwrap_or_else(|| need.name.clone());
+    let mut lacking = needs.clone();
+    lacking.python.retain(|need| inventory.python_module(&import(need)) != Presence::Present);
+    // A version of Node's packages is not compared, so one that is asked for is got.
+    let is_any = |need: &Need| {
+        let version = need.requirement.as_deref().and_then(|it| it.strip_prefix(&need.name));
+        matches!(version, None | Some("" | "@" | "@*" | "@latest"))
+    };
+    lacking
+        .node
+        .retain(|need| !is_any(need) || inventory.node_package(&need.name) != Presence::Present);
+    lacking
 }
