@@ -32,8 +32,19 @@ impl Typist {
         let name = ptsname(&master, Vec::new()).unwrap();
         let flags = OFlags::RDWR | OFlags::NOCTTY;
         let side: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
-        let mut command = Command::new("setsid");
-        command.args(["--ctty", "--wait", "bash", "--norc", "--noprofile", "--noediting", "-i"]);
+        // Whoever runs the tests may ignore signals, as `nohup` does, which every child would inherit.
+        let mut command = Command::new("env");
+        command.args([
+            "--default-signal",
+            "setsid",
+            "--ctty",
+            "--wait",
+            "bash",
+            "--norc",
+            "--noprofile",
+            "--noediting",
+            "-i",
+        ]);
         command.env("PS1", "ready> ").env_remove("PROMPT_COMMAND").env("TERM", "xterm");
         command.stdin(side.try_clone().unwrap()).stdout(side.try_clone().unwrap()).stderr(side);
         let shell = command.spawn().unwrap();
