@@ -71,6 +71,32 @@ static void plain_at_once(void)
 	stay("GiB", 1);
 }
 
+/* So many files that each look at what is held takes long, and then much at once. */
+static void plain_after_mappings(void)
+{
+	long n = 0;
+	while (n < 19000 && mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		n++;
+	touch(private_memory(1L << 30), 1L << 30, 4096);
+	stay("mappings", n);
+}
+
+/* The same, with processes. */
+static void plain_after_children(void)
+{
+	long n = 0;
+	for (; n < 150; n++) {
+		int child = fork();
+		if (child < 0)
+			break;
+		if (!child)
+			for (;;)
+				pause();
+	}
+	touch(private_memory(1L << 30), 1L << 30, 4096);
+	stay("children", n);
+}
+
 static void page_tables(void)
 {
 	char *at = private_memory(256L << 30);
@@ -634,7 +660,7 @@ static void netlink(void)
 
 #define WAY(name) { #name, name }
 static const struct { const char *name; void (*run)(void); } ways[] = {
-	WAY(plain), WAY(plain_large_pages), WAY(plain_at_once), WAY(page_tables), WAY(shared_let_go), WAY(shared_raw),
+	WAY(plain), WAY(plain_large_pages), WAY(plain_at_once), WAY(plain_after_mappings), WAY(plain_after_children), WAY(page_tables), WAY(shared_let_go), WAY(shared_raw),
 	WAY(hidden_thread), WAY(hidden_process), WAY(posix_messages), WAY(semaphores), WAY(socket_pairs), WAY(packets), WAY(udp), WAY(udp_errors), WAY(tcp), WAY(pipes), WAY(memfds), WAY(memfds_mapped),
 	WAY(memfds_left), WAY(tmpfs_mapped), WAY(tmpfs_chunks), WAY(tmpfs_written), WAY(files), WAY(links),
 	WAY(symlinks), WAY(xattrs), WAY(lookups), WAY(inotify), WAY(watches), WAY(epoll), WAY(locks), WAY(timers), WAY(signals),

@@ -260,7 +260,7 @@ impl Sandbox {
             },
         );
         let spent = self.kernel.cpu_times();
-        if engine.has_lost_its_zygote() {
+        if engine.has_lost_its_zygote() && self.ended_because.get().is_none() {
             self.ended_because.set(Some(Ending::ZygoteDied));
         }
         engine.kill_all();

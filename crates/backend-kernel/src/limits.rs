@@ -36,6 +36,8 @@ const QUIET_LIMITED_NANOS: u64 = 20_000_000;
 const LEAST_INTERVAL_NANOS: u64 = 1_000_000;
 /// ... and so many times what a look takes of CPU time.
 const SHARE_OF_LOOKS: u64 = 10;
+/// The same, where memory is limited: whoever makes looks dear must not gain time by it.
+const SHARE_OF_LIMITED_LOOKS: u64 = 1;
 /// No guest fills memory faster: bytes in a nanosecond.
 const FASTEST_FILLING: u64 = 16;
 /// So many looks in a row must find hidden processes before the sandbox is ended for them: one that
@@ -146,7 +148,9 @@ impl Watch {
         };
         let took = host_sys::own_cpu_time().saturating_sub(started);
         let interval = self.until_filled().clamp(LEAST_INTERVAL_NANOS, most);
-        self.interval.set(interval.max(took.saturating_mul(SHARE_OF_LOOKS)));
+        let presses = self.memory.is_limited() || self.hidden.get().is_some();
+        let share = if presses { SHARE_OF_LIMITED_LOOKS } else { SHARE_OF_LOOKS };
+        self.interval.set(interval.max(took.saturating_mul(share)));
     }
 
     /// How long the fastest guest needs until it has filled what is left, in nanoseconds.
@@ -164,10 +168,12 @@ impl Watch {
         }
         let (n_looks, since) = self.hidden.get().unwrap_or((0, timers::now()));
         self.hidden.set(Some((n_looks + 1, since)));
-        if n_looks + 1 >= LOOKS_AT_HIDDEN && since.after(HIDDEN_NANOS) <= timers::now() {
+        let is_certain =
+            n_looks + 1 >= LOOKS_AT_HIDDEN && since.after(HIDDEN_NANOS) <= timers::now();
+        if is_certain || census.is_flood() {
             self.because.set(Some(Ending::ProcessesHidden));
-            for pid in census.processes.iter().filter_map(|it| it.state.pid) {
-                host_sys::kill_child(pid);
+            if let Some(engine) = self.engine.upgrade() {
+                engine.kill_children();
             }
             self.kernel.kill_all();
         }

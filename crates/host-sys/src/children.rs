@@ -123,6 +123,8 @@ pub struct HostProcessState {
     pub resident: u64,
     /// That part of it which is no file's.
     pub anonymous: u64,
+    /// That part of it which lies in memory files, or is shared without a name.
+    pub shared: u64,
     /// Memory of its page tables in bytes.
     pub page_tables: u64,
     /// How many threads it has.
@@ -144,6 +146,7 @@ impl HostProcessState {
             has_ended: state.starts_with(['Z', 'X']),
             resident: field(text, "VmRSS:").unwrap_or(0).saturating_mul(KIB),
             anonymous: field(text, "RssAnon:").unwrap_or(0).saturating_mul(KIB),
+            shared: field(text, "RssShmem:").unwrap_or(0).saturating_mul(KIB),
             page_tables: field(text, "VmPTE:").unwrap_or(0).saturating_mul(KIB),
             n_threads: field(text, "Threads:").unwrap_or(0),
         }

@@ -12,7 +12,7 @@ use std::rc::{Rc, Weak};
 
 use host_sys::{errno_of, has_other_users, open_again, rustix};
 use kernel_core::ledger::{self, Charge, Kind};
-use linux_abi::SysResult;
+use linux_abi::{Errno, SysResult};
 use rustix::fs::{MemfdFlags, OFlags};
 
 use crate::open_file::{MappedFile, allocate_map_ids};
@@ -24,9 +24,14 @@ const BLOCK: u64 = 512;
 /// How many files that guests may have let go of are looked at when there is one more.
 const LOOKS_PER_DROP: usize = 4;
 
+/// What the host needs for a file that has no name inside, beside its blocks: about as much was measured.
+const NAMELESS: u64 = 3 << 10;
+
 /// A file and what it holds.
 struct Counted {
     file: OwnedFd,
+    /// What the file itself takes, where no other charge covers it.
+    itself: u64,
     charge: RefCell<Charge>,
     /// The file system that it is of, and how many of its pages it has.
     space: Option<Rc<Space>>,
@@ -39,7 +44,7 @@ impl Counted {
         // The host answers for a file that is open.
         let Ok(stat) = rustix::fs::fstat(&self.file) else { return self.charge.borrow().bytes() };
         let bytes = stat.st_blocks.cast_unsigned().saturating_mul(BLOCK);
-        self.charge.borrow_mut().force(bytes);
+        self.charge.borrow_mut().force(bytes.saturating_add(self.itself));
         if let Some(space) = &self.space {
             let pages = bytes.div_ceil(PAGE);
             space.give_pages(self.n_pages.replace(pages));
@@ -82,11 +87,16 @@ pub struct HostMemory {
 impl HostMemory {
     /// A memory file; `space` is that of its file system, of which it has so many pages already.
     pub fn new(file: OwnedFd, space: Option<(Rc<Space>, u64)>) -> Self {
+        Self::charged(file, space, Charge::none(Kind::SharedMemory))
+    }
+
+    /// A memory file, with what it takes itself.
+    fn charged(file: OwnedFd, space: Option<(Rc<Space>, u64)>, charge: Charge) -> Self {
         let (space, n_pages) = space.unzip();
-        let charge = RefCell::new(Charge::none(Kind::SharedMemory));
+        let (itself, charge) = (charge.bytes(), RefCell::new(charge));
         let n_pages = Cell::new(n_pages.unwrap_or(0));
         Self {
-            counted: Some(Rc::new(Counted { file, charge, space, n_pages })),
+            counted: Some(Rc::new(Counted { file, itself, charge, space, n_pages })),
             map_ids: allocate_map_ids(),
             for_writing: OnceCell::new(),
             for_reading: OnceCell::new(),
@@ -104,14 +114,15 @@ impl HostMemory {
     /// Memory of `length` bytes that processes share and that has no name: the kernel lets go of it at once, and it counts
     /// until guests do.
     pub fn map_nameless(length: u64, writes: bool) -> SysResult<MappedFile> {
+        let charge = Charge::new(Kind::SharedMemory, NAMELESS).map_err(|_| Errno::ENOMEM)?;
         let file = rustix::fs::memfd_create("zero", MemfdFlags::CLOEXEC).map_err(errno_of)?;
         rustix::fs::ftruncate(&file, length).map_err(errno_of)?;
-        Self::new(file, None).map(writes)
+        Self::charged(file, None, charge).map(writes)
     }
 
     /// The kernel's own open file.
     pub fn host(&self) -> SysResult<&OwnedFd> {
-        self.counted.as_ref().map(|counted| &counted.file).ok_or(linux_abi::Errno::EBADF)
+        self.counted.as_ref().map(|counted| &counted.file).ok_or(Errno::EBADF)
     }
 
     /// Asks the host how many bytes it holds.
@@ -192,6 +203,20 @@ pub fn recount_all() {
         all.retain(|file| file.upgrade().inspect(|counted| _ = counted.recount()).is_some());
     });
     LEFT_BEHIND.with_borrow(|all| all.iter().for_each(|left| _ = left.counted.recount()));
+}
+
+/// Asks the host how much some of them hold: those that are looked at are others each time, and all of them after a while.
+pub fn recount_some(n: usize) {
+    WRITABLE.with_borrow_mut(|all| {
+        let n = n.min(all.len());
+        all.iter().take(n).filter_map(Weak::upgrade).for_each(|counted| _ = counted.recount());
+        all.rotate_left(n);
+    });
+    LEFT_BEHIND.with_borrow_mut(|all| {
+        let n = n.min(all.len());
+        all.iter().take(n).for_each(|left| _ = left.counted.recount());
+        all.rotate_left(n);
+    });
 }
 
 /// Whether there is any file that guests can fill without a call.

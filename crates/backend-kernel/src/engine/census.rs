@@ -38,10 +38,19 @@ pub struct Census {
     pub n_hidden: usize,
 }
 
+/// More processes than this that the kernel was not told of come from no race: somebody copies itself
+/// as fast as it can, and to look at each of them would give it time.
+const FLOOD: usize = 200;
+
 impl Census {
     /// Memory of all of them.
     pub fn bytes(&self) -> u64 {
         self.processes.iter().map(Listed::bytes).sum()
+    }
+
+    /// Whether there are so many hidden ones that nothing remains to be found out.
+    pub fn is_flood(&self) -> bool {
+        self.n_hidden > FLOOD
     }
 
     /// Threads of all of them.
@@ -60,6 +69,12 @@ impl Engine {
     /// Takes the census. Nothing is counted where the host does not list processes.
     pub fn census(&self) -> Census {
         let listed = list_children().unwrap_or_default();
+        let n_spaces = self.spaces.borrow().iter().flatten().count();
+        // All that were asked for have a space, except for the zygote.
+        let n_more = listed.len().saturating_sub(n_spaces + 1);
+        if n_more > FLOOD {
+            return Census { processes: Vec::new(), n_hidden: n_more };
+        }
         let mut states: HashMap<Pid, HostProcessState> = HashMap::new();
         for state in listed.into_iter().filter_map(|it| it.state()).filter(|it| !it.has_ended) {
             if let Some(pid) = state.pid {
@@ -92,7 +107,7 @@ impl Engine {
 
     /// Ends every child that the host lists, those that never said hello included. Without a pid
     /// namespace nobody else would end them.
-    pub(super) fn kill_children(&self) {
+    pub fn kill_children(&self) {
         let mut ended = HashSet::new();
         loop {
             let pids =

@@ -24,6 +24,8 @@ use crate::engine::census::{Census, Listed};
 
 /// How long one who was killed has to go before the next one is.
 const GOING_NANOS: u64 = 100_000_000;
+/// How many memory files are looked at while nobody's share of them changes.
+const FILES_PER_LOOK: usize = 128;
 /// What the allocator may keep for itself beyond what is charged, and how often it is asked to give
 /// back.
 const SLACK: u64 = 4 << 20;
@@ -93,6 +95,8 @@ pub struct Memory {
     last_kill: Cell<Option<Kill>>,
     /// Memory of the kernel process before there was a guest.
     own_at_start: u64,
+    /// What guests had of memory files when it was last looked.
+    shared: Cell<u64>,
     trimmed_at: Cell<Instant>,
 }
 
@@ -114,6 +118,7 @@ impl Memory {
             kills: RefCell::default(),
             last_kill: Cell::new(None),
             own_at_start: own_bytes(),
+            shared: Cell::new(0),
             trimmed_at: Cell::new(Instant(0)),
         }
     }
@@ -145,7 +150,14 @@ impl Memory {
 
     /// Measures what only the host knows. Brings what memory files hold up to date.
     pub fn measure(&self, census: &Census) -> Measured {
-        host_memory::recount_all();
+        // Whoever fills a file has more of it from look to look. To ask for each file would give time to
+        // a guest that has many and fills something else.
+        let shared = census.processes.iter().map(|it| it.state.shared).sum();
+        if self.shared.replace(shared) == shared {
+            host_memory::recount_some(FILES_PER_LOOK);
+        } else {
+            host_memory::recount_all();
+        }
         Measured { guests: census.bytes(), own: self.own() }
     }
 
@@ -192,8 +204,12 @@ impl Memory {
             return;
         }
         self.last_kill.set(Some(Kill { at: now, held }));
-        // As Linux does: the largest one goes.
-        if let Some(largest) = census.processes.iter().max_by_key(|it| it.state.resident) {
+        // As Linux does: the largest one goes. Files of the host that it has mapped are not its own.
+        let weight = |it: &&Listed| match why {
+            Excess::Memory => it.bytes().saturating_add(it.state.shared),
+            Excess::Disk => it.state.shared,
+        };
+        if let Some(largest) = census.processes.iter().max_by_key(weight) {
             self.end(largest, why);
         }
     }
@@ -206,7 +222,7 @@ impl Memory {
         if let Some(process) = largest.space.as_ref().and_then(|space| space.guest_process()) {
             match why {
                 Excess::Memory => {
-                    self.note(&process, largest.state.resident);
+                    self.note(&process, largest.bytes().saturating_add(largest.state.shared));
                     process.kill();
                 }
                 // As for who touches a page of a file when the file system is full.
