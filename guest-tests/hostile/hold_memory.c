@@ -164,6 +164,23 @@ static void hidden_process(void)
 	stay("hidden process", 1);
 }
 
+static void *fill_after_a_while(void *unused)
+{
+	usleep(300000);
+	touch(private_memory(600L << 20), 600L << 20, 4096);
+	stay("MiB without a first thread", 600);
+	return unused;
+}
+
+/* The host calls a process whose first thread has ended a zombie, and tells nothing of its memory. */
+static void leader_gone(void)
+{
+	pthread_t other;
+	if (pthread_create(&other, NULL, fill_after_a_while, NULL))
+		return;
+	host_call(SYS_exit, 0, 0, 0, 0, 0, 0);
+}
+
 static void largest(int fd, int option)
 {
 	for (int size = 64 << 20; size > 4096; size /= 2)
@@ -661,7 +678,7 @@ static void netlink(void)
 #define WAY(name) { #name, name }
 static const struct { const char *name; void (*run)(void); } ways[] = {
 	WAY(plain), WAY(plain_large_pages), WAY(plain_at_once), WAY(plain_after_mappings), WAY(plain_after_children), WAY(page_tables), WAY(shared_let_go), WAY(shared_raw),
-	WAY(hidden_thread), WAY(hidden_process), WAY(posix_messages), WAY(semaphores), WAY(socket_pairs), WAY(packets), WAY(udp), WAY(udp_errors), WAY(tcp), WAY(pipes), WAY(memfds), WAY(memfds_mapped),
+	WAY(hidden_thread), WAY(hidden_process), WAY(leader_gone), WAY(posix_messages), WAY(semaphores), WAY(socket_pairs), WAY(packets), WAY(udp), WAY(udp_errors), WAY(tcp), WAY(pipes), WAY(memfds), WAY(memfds_mapped),
 	WAY(memfds_left), WAY(tmpfs_mapped), WAY(tmpfs_chunks), WAY(tmpfs_written), WAY(files), WAY(links),
 	WAY(symlinks), WAY(xattrs), WAY(lookups), WAY(inotify), WAY(watches), WAY(epoll), WAY(locks), WAY(timers), WAY(signals),
 	WAY(messages), WAY(segments), WAY(segments_left), WAY(terminals), WAY(tables), WAY(texts), WAY(rights), WAY(netlink),

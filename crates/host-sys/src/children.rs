@@ -97,19 +97,29 @@ pub fn end_children_of_program(name: &str) {
             .flat_map(|list| {
                 list.split_whitespace().filter_map(|it| it.parse().ok()).collect::<Vec<_>>()
             })
-            .filter(|pid| {
-                let link = std::fs::read_link(format!("/proc/{pid}/exe"));
-                link.is_ok_and(|link| link.to_string_lossy().starts_with(&program))
-            })
+            .filter(|pid| runs(*pid, &program))
             .collect();
         if children.is_empty() {
             return;
         }
-        for pid in children.into_iter().filter_map(Pid::from_raw) {
-            kill_child(pid);
+        let children: Vec<Pid> = children.into_iter().filter_map(Pid::from_raw).collect();
+        // All before the first one is waited for: the others would make more meanwhile.
+        children.iter().copied().for_each(kill_child);
+        for pid in children {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
         }
     }
+}
+
+/// Whether a process runs this program. Its first thread may have ended, of which the host then tells
+/// nothing.
+fn runs(pid: i32, program: &str) -> bool {
+    let is_it = |link: io::Result<std::path::PathBuf>| {
+        link.is_ok_and(|link| link.to_string_lossy().starts_with(program))
+    };
+    let mut tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    is_it(std::fs::read_link(format!("/proc/{pid}/exe")))
+        || tasks.any(|task| is_it(std::fs::read_link(task.path().join("exe"))))
 }
 
 /// What the host says of a process.
@@ -117,8 +127,10 @@ pub fn end_children_of_program(name: &str) {
 pub struct HostProcessState {
     /// By which number this process knows it.
     pub pid: Option<Pid>,
-    /// It has ended, and was not collected.
+    /// It has ended with all its threads, and was not collected.
     pub has_ended: bool,
+    /// Its first thread has ended, and others have not. The host calls it a zombie, and it runs.
+    pub has_lost_leader: bool,
     /// Resident memory in bytes.
     pub resident: u64,
     /// That part of it which is no file's.
@@ -141,14 +153,17 @@ impl HostProcessState {
             Pid::from_raw(numbers.split_ascii_whitespace().next_back()?.parse().ok()?)
         });
         let state = line("State:").unwrap_or_default().trim_start();
+        let n_threads = field(text, "Threads:").unwrap_or(0);
+        let is_dead = state.starts_with(['Z', 'X']);
         Self {
             pid,
-            has_ended: state.starts_with(['Z', 'X']),
+            has_ended: is_dead && n_threads <= 1,
+            has_lost_leader: is_dead && n_threads > 1,
             resident: field(text, "VmRSS:").unwrap_or(0).saturating_mul(KIB),
             anonymous: field(text, "RssAnon:").unwrap_or(0).saturating_mul(KIB),
             shared: field(text, "RssShmem:").unwrap_or(0).saturating_mul(KIB),
             page_tables: field(text, "VmPTE:").unwrap_or(0).saturating_mul(KIB),
-            n_threads: field(text, "Threads:").unwrap_or(0),
+            n_threads,
         }
     }
 
@@ -220,7 +235,30 @@ impl OuterPid {
     /// What the host says of it; `None` once it is gone.
     pub fn state(self) -> Option<HostProcessState> {
         let text = self.text("status");
-        (!text.is_empty()).then(|| HostProcessState::parse(&String::from_utf8_lossy(&text)))
+        if text.is_empty() {
+            return None;
+        }
+        let state = HostProcessState::parse(&String::from_utf8_lossy(&text));
+        Some(if state.has_lost_leader { self.with_memory_of_threads(state) } else { state })
+    }
+
+    /// The host tells nothing of the memory of a thread that has ended: another one is asked.
+    fn with_memory_of_threads(self, state: HostProcessState) -> HostProcessState {
+        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tasks = rustix::fs::open(format!("/proc/{}/task", self.0), folder, Mode::empty());
+        let tasks = tasks.and_then(rustix::fs::Dir::new).into_iter().flatten().flatten();
+        let states = tasks.filter_map(|task| {
+            let text = self.text(&format!("task/{}/status", task.file_name().to_str().ok()?));
+            Some(HostProcessState::parse(&String::from_utf8_lossy(&text)))
+        });
+        let living = states.max_by_key(|it| it.resident).unwrap_or_default();
+        HostProcessState {
+            resident: living.resident,
+            anonymous: living.anonymous,
+            shared: living.shared,
+            page_tables: living.page_tables,
+            ..state
+        }
     }
 
     /// A file of `/proc/<pid>`, such as `maps`; empty once the process is gone.
@@ -283,7 +321,8 @@ mod tests {
                     VmPTE:\t  8 kB\nThreads:\t4\n";
         let state = HostProcessState::parse(text);
         assert_eq!(state.pid, Pid::from_raw(3));
-        assert!(state.has_ended);
+        assert!(!state.has_ended && state.has_lost_leader, "three threads go on");
+        assert!(HostProcessState::parse("State:\tZ (zombie)\nThreads:\t1\n").has_ended);
         assert_eq!((state.resident, state.page_tables, state.n_threads), (12 << 10, 8 << 10, 4));
         assert_eq!(HostProcessState::parse(""), HostProcessState::default());
     }

@@ -83,13 +83,17 @@ impl Engine {
         }
         // Who is known is asked afterwards: a process that was listed has its space by now, though it
         // may not have said hello.
-        let mut n_silent = 0;
+        let (mut n_silent, mut n_headless) = (0, 0);
         let mut processes = Vec::new();
         for space in self.spaces.borrow().iter().flatten() {
             match space.host.pid() {
                 None => n_silent += 1,
                 Some(pid) => {
                     let state = states.remove(&pid);
+                    // The shim keeps the first thread of a process until all end. Only code that goes
+                    // around it ends that one alone, to be counted as a process that is gone.
+                    let is_headless = state.is_some_and(|it| it.has_lost_leader);
+                    n_headless += usize::from(is_headless && !space.is_retired.get());
                     let waits = self.pool.borrow().iter().any(|it| Rc::ptr_eq(it, space));
                     if let Some(state) = state.filter(|_| !waits) {
                         processes.push(Listed { space: Some(Rc::clone(space)), state });
@@ -100,7 +104,7 @@ impl Engine {
         if let Some(zygote) = &*self.zygote.borrow() {
             states.remove(&zygote.pid());
         }
-        let n_hidden = states.len().saturating_sub(n_silent);
+        let n_hidden = states.len().saturating_sub(n_silent) + n_headless;
         processes.extend(states.into_values().map(|state| Listed { space: None, state }));
         Census { processes, n_hidden }
     }
