@@ -85,7 +85,7 @@ static void plain_after_mappings(void)
 static void plain_after_children(void)
 {
 	long n = 0;
-	for (; n < 150; n++) {
+	for (; n < 40; n++) {
 		int child = fork();
 		if (child < 0)
 			break;
