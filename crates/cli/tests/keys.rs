@@ -62,6 +62,13 @@ fn start(typist: &mut Typist, command: &str) {
     std::thread::sleep(Duration::from_millis(300));
 }
 
+/// Has the job that was stopped go on in the foreground, and lets it come to rest.
+fn to_foreground(typist: &mut Typist) {
+    typist.type_line("fg");
+    typist.wait_for("belljar run");
+    std::thread::sleep(Duration::from_millis(300));
+}
+
 #[test]
 fn a_guest_that_never_reads_is_interrupted() {
     let place = Place::new();
@@ -103,15 +110,11 @@ fn a_guest_that_never_reads_is_stopped_and_goes_on() {
         // In the background, and back to the foreground.
         typist.ask("bg");
         assert!(typist.ask("jobs").contains("Running"), "{way}");
-        typist.type_line("fg");
-        typist.wait_for("belljar run");
-        std::thread::sleep(Duration::from_millis(300));
+        to_foreground(&mut typist);
         typist.type_text(STOP);
         typist.wait_for("Stopped");
         typist.wait_for("ready> ");
-        typist.type_line("fg");
-        typist.wait_for("belljar run");
-        std::thread::sleep(Duration::from_millis(300));
+        to_foreground(&mut typist);
         typist.type_text(INTERRUPT);
         assert_eq!(typist.wait_for_code(), "code 130", "{way}");
     }
@@ -152,9 +155,7 @@ fn a_guest_that_reads_is_stopped_and_reads_on() {
         typist.wait_for("Stopped");
         typist.wait_for("ready> ");
         typist.assert_usual_modes();
-        typist.type_line("fg");
-        typist.wait_for("belljar run");
-        std::thread::sleep(Duration::from_millis(300));
+        to_foreground(&mut typist);
         typist.type_text("second\n");
         typist.wait_for("second\r\nsecond\r\n");
         typist.type_text(END);
@@ -178,9 +179,7 @@ fn a_pipe_leads_to_a_guest_on_a_terminal() {
         typist.type_text(STOP);
         typist.wait_for("Stopped");
         typist.wait_for("ready> ");
-        typist.type_line("fg");
-        typist.wait_for("belljar run");
-        std::thread::sleep(Duration::from_millis(300));
+        to_foreground(&mut typist);
         typist.type_text(INTERRUPT);
         assert_eq!(typist.wait_for_code(), "code 130", "{way}");
         // It opens the terminal for itself, and has every key without the enter key.

@@ -54,7 +54,7 @@ pub use network::{
 };
 pub use printable::{
     MAX_NAME_CHARS, printable, printable_bytes, printable_json, printable_lines, printable_name,
-    printable_os, printable_path, printable_within,
+    printable_path, printable_within,
 };
 pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
 pub use sensitive_place::sensitive_place;

@@ -15,7 +15,6 @@
 //!
 //! A backslash stays one: whoever sends a text through here twice gets the same.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -57,11 +56,6 @@ pub fn printable_bytes(bytes: &[u8]) -> String {
 /// A path, as [`printable_bytes`] shows it.
 pub fn printable_path(path: impl AsRef<Path>) -> String {
     printable_bytes(path.as_ref().as_os_str().as_bytes())
-}
-
-/// A word of the host's, as [`printable_bytes`] shows it.
-pub fn printable_os(text: impl AsRef<OsStr>) -> String {
-    printable_bytes(text.as_ref().as_bytes())
 }
 
 /// Text that has at most about `max_chars` characters when it is shown. What is longer loses its
