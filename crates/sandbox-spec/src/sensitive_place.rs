@@ -1,62 +1,29 @@
 //! Places that a program looks at to find keys, or a way out. What a guest looks for there in vain
 //! tells as much as what it finds.
 //!
-//! Where credentials are is the list of [`crate::credentials`]. Here a home folder can be anywhere,
-//! for a guest guesses; and there are names that tell something wherever they are.
+//! All of them are on the list of [`crate::credentials`]. Here a home folder can be anywhere, for a
+//! guest guesses.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::credentials::{IN_HOME, ON_SYSTEM};
-
-/// Last names that tell something in any folder, by how they start, each with what it is.
-const NAMED: [(&str, &str); 12] = [
-    ("id_rsa", "SSH keys"),
-    ("id_ed25519", "SSH keys"),
-    ("id_ecdsa", "SSH keys"),
-    ("id_dsa", "SSH keys"),
-    ("ssh_host_", "the host's SSH keys"),
-    ("docker.sock", "Docker's socket, a way to become root"),
-    ("podman.sock", "Podman's socket, a way to become somebody else"),
-    ("containerd.sock", "containerd's socket, a way to become root"),
-    ("crio.sock", "CRI-O's socket, a way to become root"),
-    ("_netrc", "passwords of hosts"),
-    ("wallet.dat", "a wallet"),
-    (".env", "keys of a project"),
-];
-
-/// Further places of the system.
-const FURTHER: [(&str, &str); 8] = [
-    ("/run/secrets", "secrets of a container"),
-    ("/var/run/secrets", "secrets of a container"),
-    ("/proc/kcore", "the memory of the machine"),
-    ("/dev/mem", "the memory of the machine"),
-    ("/dev/kmem", "the memory of the machine"),
-    ("/.dockerenv", "whether this is a container"),
-    ("/run/.containerenv", "whether this is a container"),
-    ("/proc/1/environ", "the environment of the first process"),
-];
-
-/// Places of the system that are too wide to tell something: every program looks for something in
-/// them.
-const WIDE: [&str; 8] =
-    ["/root", "/run", "/var/run", "/var/log", "/var/spool", "/proc", "/sys", "/dev"];
+use crate::credentials::{IN_HOME, LOOKED_FOR, NAMES, ON_SYSTEM};
 
 /// What is kept at an absolute, clean path, if it is one of these places.
 pub fn sensitive_place(path: &[u8]) -> Option<&'static str> {
     let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let named = NAMED.iter().find(|(start, _)| last.starts_with(start.as_bytes()));
-    if let Some((_, what)) = named {
-        return Some(what);
+    let told = NAMES.iter().filter(|name| name.is_told);
+    let named = told.into_iter().find(|name| last.starts_with(name.name.as_bytes()));
+    if let Some(named) = named {
+        return Some(named.holds);
     }
     let text = Path::new(std::ffi::OsStr::from_bytes(path));
-    let further = FURTHER.iter().find(|(place, _)| text.starts_with(place));
-    if let Some((_, what)) = further {
-        return Some(what);
+    if let Some(place) = LOOKED_FOR.iter().find(|place| text.starts_with(place.path)) {
+        return Some(place.holds);
     }
     let in_home = IN_HOME.iter().find(|place| has_names(path, place.path.as_bytes()));
     let on_system = || {
-        let narrow = ON_SYSTEM.iter().filter(|place| !WIDE.contains(&place.path));
+        let narrow = ON_SYSTEM.iter().filter(|place| !place.is_wide);
         narrow.into_iter().find(|place| text.starts_with(place.path))
     };
     in_home.or_else(on_system).map(|place| place.holds)
@@ -105,13 +72,6 @@ mod tests {
             "/",
         ] {
             assert_eq!(sensitive_place(path.as_bytes()), None, "{path}");
-        }
-    }
-
-    #[test]
-    fn what_is_too_wide_is_on_the_list() {
-        for wide in WIDE {
-            assert!(ON_SYSTEM.iter().any(|place| place.path == wide), "{wide}");
         }
     }
 }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use host_sys::rustix;
 use linux_abi::{Errno, SysResult};
+use sandbox_spec::credentials::{HIDDEN_NAMES, NAMES_IN_FOLDERS};
 
 use super::HostFs;
 use super::inode::HostInode;
@@ -23,61 +24,14 @@ pub enum Hides {
     /// Nothing: the operator has named the folder.
     #[default]
     Nothing,
-    /// Files of [`SECRET_NAMES`] in folders for settings, as in `/usr/local/etc`. Elsewhere a
+    /// Files of [`HIDDEN_NAMES`] in folders for settings, as in `/usr/local/etc`. Elsewhere a
     /// program has these names for data of its own.
     SecretSettings,
-    /// Files of [`SECRET_NAMES`] everywhere, and what not everybody on the host may read: a program
+    /// Files of [`HIDDEN_NAMES`] everywhere, and what not everybody on the host may read: a program
     /// in a sandbox is nobody in particular, even if root has started it.
     Secrets,
 }
 
-/// Names that programs give to files with keys and passwords.
-const SECRET_NAMES: [&[u8]; 36] = [
-    // Shells and web clients.
-    b".curlrc",
-    b".env",
-    b".netrc",
-    b".wgetrc",
-    b"curlrc",
-    b"netrc",
-    b"wgetrc",
-    // Package managers: tokens, and addresses of registries with passwords.
-    b".bowerrc",
-    b".npmrc",
-    b".pip",
-    b".pypirc",
-    b".yarnrc",
-    b".yarnrc.yml",
-    b"auth.json",
-    b"npmrc",
-    b"pip.conf",
-    b"settings-security.xml",
-    // Servers and clouds.
-    b".aws",
-    b".azure",
-    b".docker",
-    b".dockercfg",
-    b".htpasswd",
-    b".kube",
-    b".my.cnf",
-    b".pgpass",
-    b"Renviron.site",
-    b"credentials.json",
-    b"service-account.json",
-    // Versions of files, and keys.
-    b".git-credentials",
-    b".gitconfig",
-    b".gnupg",
-    b".ssh",
-    b"id_dsa",
-    b"id_ecdsa",
-    b"id_ed25519",
-    b"id_rsa",
-];
-
-/// Maven's settings have passwords of servers; other programs keep harmless files of this name.
-const MAVEN_SETTINGS: &[u8] = b"settings.xml";
-const MAVEN_FOLDERS: [&[u8]; 3] = [b"conf", b"maven", b".m2"];
 /// The name of a folder for settings.
 const SETTINGS_FOLDER: &[u8] = b"etc";
 
@@ -93,8 +47,10 @@ impl Hides {
             Self::Secrets => true,
         };
         is_asked
-            && (SECRET_NAMES.contains(&name)
-                || name == MAVEN_SETTINGS && MAVEN_FOLDERS.contains(&folder))
+            && (HIDDEN_NAMES.iter().any(|it| it.as_bytes() == name)
+                || NAMES_IN_FOLDERS
+                    .iter()
+                    .any(|(top, it, _)| top.as_bytes() == folder && it.as_bytes() == name))
     }
 
     /// Whether a mode says that a file is not for everybody. That of a link says nothing.
