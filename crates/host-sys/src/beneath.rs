@@ -10,7 +10,6 @@
 //! lack that call. There `openat(2)` with `O_NOFOLLOW` does as well, because a single name has
 //! no parent to leave to and no link on its way. A longer path goes name by name, on every host.
 
-mod copy;
 mod files;
 mod list;
 mod named;
@@ -54,6 +53,15 @@ impl Folder {
     pub fn at(path: &Path) -> io::Result<Self> {
         let descriptor = rustix::fs::open(path, HOLD, Mode::empty())?;
         Ok(Self { descriptor })
+    }
+
+    /// The folder that a descriptor holds; anything else is an error.
+    pub fn of(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
+        let folder = Self { descriptor: descriptor.into() };
+        match folder.status()?.kind {
+            Kind::Folder => Ok(folder),
+            _ => Err(Errno::NOTDIR.into()),
+        }
     }
 
     /// Holds the folder at an absolute path that had no link on it when it was written down. A link
@@ -232,6 +240,12 @@ pub enum Leads {
     Outside,
     /// To nothing.
     Nowhere,
+}
+
+impl From<Folder> for OwnedFd {
+    fn from(folder: Folder) -> Self {
+        folder.descriptor
+    }
 }
 
 impl AsFd for Folder {

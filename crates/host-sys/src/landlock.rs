@@ -72,14 +72,19 @@ impl FileRules {
 
     /// Allows what is beneath a place. One that is not there is left out.
     pub fn allow(&self, path: &Path, reach: Reach) -> io::Result<()> {
-        const PATH_BENEATH: libc::c_int = 1;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let Ok(place) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
+        self.allow_held(place.as_fd(), reach)
+    }
+
+    /// Allows what is beneath a place that is held.
+    pub fn allow_held(&self, place: BorrowedFd<'_>, reach: Reach) -> io::Result<()> {
+        const PATH_BENEATH: libc::c_int = 1;
         let mut allowed = match reach {
             Reach::Read => READ_FILE | READ_DIRECTORY,
             Reach::Write => self.rights & !EXECUTE,
         };
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
         if kind != FileType::Directory {
             allowed &= OF_FILES;
         }

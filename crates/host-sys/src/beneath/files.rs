@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,6 +18,18 @@ use crate::open_again;
 /// How often a name is drawn that nothing has yet.
 const MAX_DRAWS: usize = 16;
 
+/// As for any new file: the user's mask takes from it.
+pub(super) const NEW_MODE: u32 = 0o666;
+
+/// The permissions of a file that is put in a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NewMode {
+    /// These.
+    Exactly(u32),
+    /// Those that a new file of the user gets.
+    AsNew,
+}
+
 /// Something that is held without being opened: a file, a link, or whatever else has a name.
 #[derive(Debug)]
 pub struct Held {
@@ -27,6 +39,14 @@ pub struct Held {
 }
 
 impl Held {
+    /// Holds what a path leads to that the user chose, not a guest: links on the way are followed.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
+        let status = Status::of(&rustix::fs::fstat(&descriptor)?);
+        Ok(Self { descriptor, status })
+    }
+
     /// Opens the file for reading. Anything else than a file is refused, unopened.
     pub fn open(&self) -> io::Result<File> {
         self.check_file()?;
@@ -54,6 +74,12 @@ impl Held {
     /// A path that means it; see [`Folder::proc_path`].
     pub fn proc_path(&self) -> PathBuf {
         proc_path(self.descriptor.as_fd())
+    }
+}
+
+impl From<Held> for OwnedFd {
+    fn from(held: Held) -> Self {
+        held.descriptor
     }
 }
 
@@ -101,7 +127,8 @@ impl Folder {
         mode: u32,
         mut bytes: impl Read,
     ) -> io::Result<()> {
-        self.replace_with(name.as_ref(), mode, |file| io::copy(&mut bytes, file).map(|_| ()))
+        let fill = |file: &mut File| io::copy(&mut bytes, file).map(|_| ());
+        self.replace_with(name.as_ref(), NewMode::Exactly(mode), fill)
     }
 
     /// The same with the bytes of a file, of which holes stay holes: a file that takes nothing on
@@ -112,20 +139,24 @@ impl Folder {
         mode: u32,
         from: &File,
     ) -> io::Result<()> {
-        self.replace_with(name.as_ref(), mode, |file| copy_with_holes(from, file))
+        let fill = |file: &mut File| copy_with_holes(from, file);
+        self.replace_with(name.as_ref(), NewMode::Exactly(mode), fill)
     }
 
-    fn replace_with(
+    pub(super) fn replace_with(
         &self,
         name: &OsStr,
-        mode: u32,
+        mode: NewMode,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let name = checked(name)?;
-        let (beside, mut file) = self.create_beside()?;
+        let (beside, mut file) = self.create_beside(mode)?;
         let written = fill(&mut file)
             .and_then(|()| file.flush())
-            .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?))
+            .and_then(|()| match mode {
+                NewMode::Exactly(mode) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?),
+                NewMode::AsNew => Ok(()),
+            })
             .and_then(|()| self.rename(&beside, self, name));
         if written.is_err() {
             // The failure that is told is the one that led here.
@@ -145,8 +176,13 @@ impl Folder {
     }
 
     /// A new file under a name that nobody can have guessed.
-    fn create_beside(&self) -> io::Result<(OsString, File)> {
-        self.with_new_name(BESIDE, |name| self.create(name, 0o600))
+    fn create_beside(&self, mode: NewMode) -> io::Result<(OsString, File)> {
+        let mode = match mode {
+            // Nobody else reads it before it is whole.
+            NewMode::Exactly(_) => 0o600,
+            NewMode::AsNew => NEW_MODE,
+        };
+        self.with_new_name(BESIDE, |name| self.create(name, mode))
     }
 
     /// Makes something under a name that begins with `prefix` and that nothing had.

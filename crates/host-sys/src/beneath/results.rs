@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 
-use super::files::BESIDE;
+use super::files::{BESIDE, NEW_MODE, NewMode};
 use super::{Folder, Held, Kind, Status};
 use crate::open_again;
 
@@ -76,25 +76,13 @@ impl ResultFile {
             Place::Named { folder, name } => (folder, name),
         };
         let is_file = |status: &Status| status.kind == Kind::File;
-        let mode = folder.status_of(name)?.filter(is_file).map(|there| there.mode & 0o777);
-        let (beside, mut file) = folder.with_new_name(BESIDE, |it| folder.create(it, NEW_MODE))?;
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| match mode {
-                Some(mode) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?),
-                None => Ok(()),
-            })
-            .and_then(|()| folder.rename(&beside, folder, name));
-        if written.is_err() {
-            // The failure that is told is the one that led here.
-            let _ = folder.remove_file(&beside);
-        }
-        written
+        let mode = match folder.status_of(name)?.filter(is_file) {
+            Some(there) => NewMode::Exactly(there.mode & 0o777),
+            None => NewMode::AsNew,
+        };
+        folder.replace_with(name, mode, |file| file.write_all(bytes))
     }
 }
-
-/// As for any new file: the user's mask takes from it.
-const NEW_MODE: u32 = 0o666;
 
 impl Place {
     fn of(path: &Path) -> io::Result<Self> {
@@ -138,6 +126,8 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::Mode;
+
     use super::*;
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};

@@ -45,6 +45,9 @@ impl Kind {
     }
 }
 
+/// The unit of `st_blocks`.
+const SECTOR: u64 = 512;
+
 /// What is known of something without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -56,6 +59,8 @@ pub struct Status {
     pub uid: u32,
     /// How many bytes it has.
     pub size: u64,
+    /// How many bytes it takes on the disk, holes apart.
+    pub allocated: u64,
     /// Which device it is, if it is a character device.
     pub character_device: Option<u64>,
     /// The file system and the number that it has there.
@@ -75,6 +80,7 @@ impl Status {
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             size: u64::try_from(stat.st_size).unwrap_or(0),
+            allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(SECTOR),
             character_device: (kind == FileType::CharacterDevice).then_some(stat.st_rdev),
             identity: (stat.st_dev, stat.st_ino),
             modified: (stat.st_mtime, stat.st_mtime_nsec),

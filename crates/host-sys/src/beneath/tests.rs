@@ -135,8 +135,6 @@ fn what_is_no_file_is_an_error_and_nobody_waits() {
         let error = case.folder.open(name).unwrap_err();
         assert_eq!(text(&error), format!("it is {what}, not a file"));
         assert!(case.folder.read(name, 10).is_err());
-        let copied = case.folder.copy(name, &case.folder, "copy", Limits::default());
-        assert_eq!(copied.is_ok(), name == "folder");
     }
     let devices = Folder::at(Path::new("/dev")).unwrap();
     assert_eq!(text(&devices.open("null").unwrap_err()), "it is a device, not a file");
@@ -215,29 +213,6 @@ fn a_walk_has_order_and_limits() {
     assert_eq!(text(&many), "c: there are more than 6 files and folders in it");
     let deep = walk(Limits { entries: 99, depth: 1 }).unwrap_err();
     assert_eq!(text(&deep), "b/1: folders lie in each other more than 1 deep");
-}
-
-#[test]
-fn a_copy_is_the_same_without_what_is_special() {
-    let case = case();
-    fs::create_dir_all(case.tree.join("t/d")).unwrap();
-    fs::write(case.tree.join("t/d/tool"), "x").unwrap();
-    let mode = |path: &str, mode| {
-        fs::set_permissions(case.tree.join(path), fs::Permissions::from_mode(mode)).unwrap();
-    };
-    mode("t/d/tool", 0o4755);
-    mode("t/d", 0o555);
-    symlink(&case.outside, case.tree.join("t/link")).unwrap();
-    case.folder.copy("t", &case.folder, "u", Limits::default()).unwrap();
-    let is = |path: &str| fs::symlink_metadata(case.tree.join(path)).unwrap().mode();
-    assert_eq!(is("u/d/tool"), 0o100_755);
-    assert_eq!(is("u/d"), 0o40_555);
-    assert_eq!(fs::read_link(case.tree.join("u/link")).unwrap(), case.outside);
-    case.make_fifo("t/fifo");
-    let error = case.folder.copy("t", &case.folder, "v", Limits::default()).unwrap_err();
-    assert_eq!(text(&error), "fifo: it is a FIFO, which is not copied");
-    case.folder.remove_contents().unwrap();
-    case.assert_outside_is_untouched();
 }
 
 /// Runs a test as an ordinary user, for whom permissions count.

@@ -77,7 +77,7 @@ fn take(kind: u8, tree: &Folder, one: &OsStr, other: &OsStr) -> io::Result<()> {
         b'e' => drop(at.ensure_folder(name, 0o777)?),
         b'l' => at.make_link(name, Path::new(other))?,
         b'n' => at.rename(name, tree, other)?,
-        b'y' => at.copy(name, tree, other, LIMITS)?,
+        b'y' => tree.replace_by_copy(other, 0o644, &at.open(name)?)?,
         b'x' => at.remove(name)?,
         b'u' => at.remove_unlocked(name)?,
         b'g' => drop(tree.descend(Path::new(one))?.make_folder(other, 0o700)?),
