@@ -5,6 +5,7 @@
 #![expect(clippy::indexing_slicing, clippy::string_slice, reason = "a test that fails panics")]
 
 mod processes;
+mod terminal_pair;
 #[path = "terminal/typist.rs"]
 mod typist;
 

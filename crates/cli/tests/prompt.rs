@@ -3,6 +3,7 @@
 
 mod place;
 mod pty;
+mod terminal_pair;
 
 use std::fs;
 use std::os::unix::fs::symlink;

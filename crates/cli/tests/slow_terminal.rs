@@ -4,34 +4,27 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod processes;
+mod terminal_pair;
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use processes::wait_for_end;
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// More than a host's terminal and the kernel process together hold.
 const SCRIPT: &str = "head -c 50000 /dev/zero | tr '\\0' x; printf END";
 
 /// Starts `belljar run` on a terminal of its own. Returns the other side of that.
 fn start(options: &[&str], script: &str) -> (File, Child) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let flags = OFlags::RDWR | OFlags::NOCTTY;
-    let side: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
+    let (master, side) = terminal_pair::open();
     let mut command = Command::new("setsid");
     command.args(["--ctty", "--wait", env!("CARGO_BIN_EXE_belljar"), "run"]);
     command.args(options).args(["--", "sh", "-c", script]);
-    command.stdin(side.try_clone().unwrap()).stdout(side.try_clone().unwrap()).stderr(side);
-    (File::from(master), command.spawn().unwrap())
+    terminal_pair::give(side, &mut command);
+    (master, command.spawn().unwrap())
 }
 
 #[test]

@@ -5,14 +5,13 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::terminal_pair;
 
 /// How long a busy machine may take for one step.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,15 +36,9 @@ pub struct Pty {
 impl Pty {
     /// Starts a command in a session of its own, whose terminal this is.
     pub fn start(command: &Command, elsewhere: Elsewhere) -> Self {
-        let master =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
+        let (master, side) = terminal_pair::open();
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let side: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
         let mut session = Command::new("setsid");
         let redirect = match elsewhere {
             Elsewhere::Nothing => "exec \"$@\"",
@@ -58,11 +51,10 @@ impl Pty {
             session.env(name, value.unwrap());
         }
         session.env("TERM", "xterm").current_dir(command.get_current_dir().unwrap());
-        let copy = || Stdio::from(side.try_clone().unwrap());
-        session.stdin(copy()).stdout(copy()).stderr(copy());
+        terminal_pair::give(side, &mut session);
         let child = session.spawn().unwrap();
         let screen = vt100::Parser::new(24, 80, 0);
-        Self { master: File::from(master), child, screen, sent: Vec::new() }
+        Self { master, child, screen, sent: Vec::new() }
     }
 
     /// Reads what there is; false at the end.

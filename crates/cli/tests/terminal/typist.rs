@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::terminal_pair;
 
 /// How long a busy machine may take for one step.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,12 +25,7 @@ pub struct Typist {
 impl Typist {
     /// Starts the shell and waits for its prompt.
     pub fn new() -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY;
-        let side: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
+        let (mut screen, side) = terminal_pair::open();
         // Whoever runs the tests may ignore signals, as `nohup` does, which every child would inherit.
         let mut command = Command::new("env");
         command.args([
@@ -46,10 +40,10 @@ impl Typist {
             "-i",
         ]);
         command.env("PS1", "ready> ").env_remove("PROMPT_COMMAND").env("TERM", "xterm");
-        command.stdin(side.try_clone().unwrap()).stdout(side.try_clone().unwrap()).stderr(side);
+        terminal_pair::give(side, &mut command);
         let shell = command.spawn().unwrap();
         let seen = Arc::new(Mutex::new(String::new()));
-        let (mut screen, shown) = (File::from(master), Arc::clone(&seen));
+        let shown = Arc::clone(&seen);
         let master = screen.try_clone().unwrap();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
