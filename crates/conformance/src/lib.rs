@@ -14,6 +14,7 @@ pub mod exercise;
 pub mod groups;
 pub mod interpreters;
 pub mod launcher;
+mod logs;
 pub mod matrix;
 pub mod needs;
 pub mod page;

@@ -1,6 +1,6 @@
 //! A folder of test programs, natively and inside.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::exercise::{Exercises, exercises};
 use crate::groups::Group;
 use crate::launcher::Launcher;
+use crate::logs;
 use crate::protocol::{Protocol, Verdict};
 use crate::results::{CaseResult, ProgramResult, Results, VERSION, today};
 use crate::side::{Side, Subject};
@@ -132,7 +133,7 @@ fn run_program(plan: &Plan, program: &Path) -> io::Result<Option<ProgramResult>>
     };
     let flaky = flaky(&native, &names, &native_side, &inside_side);
     if let Some(folder) = &plan.logs {
-        write_logs(&folder.join(&name), &inside_side.outputs)?;
+        logs::write(folder, &name, &inside_side.outputs)?;
     }
     let case = |case: &String| CaseResult {
         native: native_side.verdicts.get(case).copied().unwrap_or(Verdict::Missing),
@@ -168,7 +169,7 @@ fn run_inside(
         None => inside.run_whole(),
     };
     if let Some(folder) = &plan.logs {
-        write_logs(&folder.join(&known.name), &side.outputs)?;
+        logs::write(folder, &known.name, &side.outputs)?;
     }
     let case = |case: &CaseResult| CaseResult {
         inside: side.verdicts.get(&case.name).copied().unwrap_or(Verdict::Missing),
@@ -201,18 +202,6 @@ fn flaky(native: &Subject<'_>, names: &[String], first: &Side, inside: &Side) ->
     };
     let fails = |name: &String| second.verdicts.get(name) != Some(&Verdict::Passed);
     suspicious.into_iter().filter(fails).collect()
-}
-
-fn write_logs(folder: &Path, outputs: &HashMap<String, Vec<u8>>) -> io::Result<()> {
-    if outputs.is_empty() {
-        return Ok(());
-    }
-    std::fs::create_dir_all(folder)?;
-    for (case, output) in outputs {
-        let name = if case.is_empty() { "output".to_owned() } else { case.replace('/', "_") };
-        std::fs::write(folder.join(name + ".txt"), output)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
