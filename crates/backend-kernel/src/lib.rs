@@ -13,6 +13,7 @@ pub mod control;
 mod control_group;
 mod engine;
 mod first_program;
+mod held_places;
 pub mod kernel_filter;
 mod kernel_process;
 mod limits;

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use host_sys::{FileRules, Reach, landlock_abi, seccomp};
 use kernel_files::root::{read_places, written_places};
 use sandbox::{LayerReport, LayerState};
-use sandbox_spec::{ContainmentLayer, SandboxSpec};
+use sandbox_spec::{ContainmentLayer, HostPlace, SandboxSpec};
 
 use crate::control::Refusal;
 use crate::kernel_filter;
@@ -63,8 +63,15 @@ impl FileLayer {
     }
 }
 
-fn allow(rules: &FileRules, places: Vec<PathBuf>, last: &str, reach: Reach) -> io::Result<()> {
-    places.iter().try_for_each(|place| rules.allow(place, reach))?;
+fn allow(rules: &FileRules, places: Vec<HostPlace>, last: &str, reach: Reach) -> io::Result<()> {
+    for place in &places {
+        match place {
+            HostPlace::Path(path) => rules.allow(path, reach)?,
+            HostPlace::Held(held) => {
+                held.descriptor().map_or(Ok(()), |held| rules.allow_held(held, reach))?;
+            }
+        }
+    }
     rules.allow(Path::new(last), reach)
 }
 

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use kernel_files::FsContext;
 use kernel_files::copy_out::{CopyOut, list_changes};
-use kernel_files::inode::FileSystem;
 use kernel_files::root::SandboxTree;
 use sandbox::NotCopied;
 use sandbox_spec::SandboxSpec;
@@ -39,7 +38,7 @@ impl Results {
 
     /// Whether guests wanted to write more than the limit of the disk leaves.
     pub fn is_disk_full(&self) -> bool {
-        self.tree.overlays.iter().any(|(_, overlay)| overlay.has_refused_space())
+        self.tree.has_refused_space()
     }
 
     /// Leaves nothing of the sandbox's own in folders that keep writes.

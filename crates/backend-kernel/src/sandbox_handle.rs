@@ -18,14 +18,14 @@ use sandbox::{
     Control, ControlError, End, ExitReport, LayerReport, LayerState, ProgramError, Sandbox,
     StartError, Streams, TerminalEvent, Usage, WaitError,
 };
-use sandbox_spec::{Change, ConnectionRecord, SandboxSpec};
+use sandbox_spec::{Change, ConnectionRecord, HeldPlace, SandboxSpec};
 
 use crate::ahead::Ahead;
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::control_group::{self, ControlGroup};
 use crate::kernel_process::Starter;
 use crate::porter::{self, Line, Porter};
-use crate::{NAME, capabilities, kernel_process, namespaces};
+use crate::{NAME, capabilities, held_places, kernel_process, namespaces};
 
 /// What a process dies of that breaks its filter.
 const SIGSYS: i32 = 31;
@@ -40,6 +40,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
     host_sys::begin_to_count_ticks();
     let Some(program) = spec.program.first() else { return Err(StartError::NoProgram) };
     check_host()?;
+    let spec = &*held_places::hold(spec)?;
     let host = |step| move |cause| StartError::Host { step, cause };
     let (porter, line) = porter::start(spec)?.unzip();
     let audit = if porter.is_none() { porter::open_audit(spec)? } else { None };
@@ -57,7 +58,7 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         Forked::Child => {
             drop((ours, keys));
             let starter = Starter { socket: theirs, keyboard };
-            close_what_is_not_ours(&streams, &starter, line.as_ref(), &ahead);
+            close_what_is_not_ours(spec, &streams, &starter, line.as_ref(), &ahead);
             kernel_process::run(spec, namespaces, streams, starter, line, ahead);
         }
     };
@@ -136,6 +137,7 @@ fn has_terminal(streams: &Streams) -> bool {
 /// In the kernel process: closes what the starter has open for itself. A pipe that the starter
 /// closes would otherwise stay open in here.
 fn close_what_is_not_ours(
+    spec: &SandboxSpec,
     streams: &Streams,
     starter: &Starter,
     line: Option<&Line>,
@@ -147,6 +149,7 @@ fn close_what_is_not_ours(
     kept.extend(starter.keyboard.as_ref().map(AsFd::as_fd));
     kept.extend(line.map(|line| line.socket.as_fd()));
     kept.extend(ahead.descriptors());
+    kept.extend(spec.held_places().filter_map(HeldPlace::descriptor));
     if host_sys::close_all_but(&kept).is_err() {
         std::process::exit(1);
     }

@@ -73,7 +73,8 @@ impl SandboxOptions {
             (None, false) => RootWrites::Memory,
         };
         for mount in &self.common.mount {
-            spec.mounts.push(Mount { source: absolute(&mount.source)?, ..mount.clone() });
+            spec.mounts
+                .push(Mount { source: absolute(mount.source.path())?.into(), ..mount.clone() });
         }
         spec.tmpfs.clone_from(&self.tmpfs);
         check_destinations(&spec)?;
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn sources_are_made_absolute() {
         let spec = spec(&["--mount", "src:/work:rw"]);
-        assert!(spec.mounts[0].source.is_absolute());
+        assert!(spec.mounts[0].source.path().is_absolute());
         assert_eq!(spec.mounts[0].destination, PathBuf::from("/work"));
     }
 

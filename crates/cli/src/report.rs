@@ -315,7 +315,7 @@ fn seen(mount: &sandbox_spec::Mount) -> Seen {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Seen {
         path: text(&mount.destination),
-        source: text(&mount.source),
+        source: text(mount.source.path()),
         access: match mount.access {
             MountAccess::ReadOnly => "read-only",
             MountAccess::ReadWrite => "read-write",

@@ -23,20 +23,22 @@ mod version;
 mod tests;
 
 use std::any::Any;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::rc::Rc;
 
 use host_sys::{errno_of, rustix};
 use linux_abi::{Errno, SysResult};
+use sandbox_spec::HostPlace;
 
 use crate::inode::{FileSystem, Inode};
-use crate::metadata::{DeviceNumber, FileSystemUsage};
+use crate::metadata::{DeviceNumber, FileKind, FileSystemUsage};
 pub use budget::DiskBudget;
 pub use hidden::Hides;
 use inode::HostInode;
 pub use kept::is_kept_mark;
 use shared::Shared;
+use status::{id_of, stat_handle};
 
 /// How a host folder is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,29 +79,46 @@ pub struct HostFs {
 impl HostFs {
     /// Shows the host's `path`. Links in the path itself are followed: the operator named it.
     pub fn open(path: &Path, options: HostOptions) -> SysResult<Rc<Self>> {
-        Self::open_within(path, options, None)
+        Self::of_held(beneath::hold(path)?, options, None)
     }
 
-    /// Like [`open`](Self::open), for a folder that may hold so much.
-    pub fn open_within(
-        path: &Path,
+    /// Shows what a descriptor holds, and nothing else whatever its name leads to by now. It may hold
+    /// so much.
+    pub fn of_held(
+        held: OwnedFd,
         options: HostOptions,
         budget: Option<Rc<DiskBudget>>,
     ) -> SysResult<Rc<Self>> {
         let shared = Shared::new(options, budget);
-        let path = std::fs::canonicalize(path).map_err(|error| io_errno(&error))?;
-        if path.is_dir() {
-            let directory = beneath::open_root(&path)?;
-            let root = HostInode::root(&shared, directory)?;
+        let stat = stat_handle(&held)?;
+        if FileKind::of_mode(u32::from(stat.stx_mode)) == FileKind::Directory {
+            let root = HostInode::root(&shared, held)?;
             return Ok(Rc::new(Self { shared, root }));
         }
-        // A single file: only its name in its folder can be reached, and nothing beside it.
+        // A single file: only its name in its folder can be reached, and nothing beside it. The host
+        // says what the name is now; if something else has it by then, that is not shown.
+        let path = beneath::path_of(&held)?;
         let folder = path.parent().ok_or(Errno::EINVAL)?;
         let name = path.file_name().ok_or(Errno::EINVAL)?;
         let folder = HostInode::root(&shared, beneath::open_root(folder)?)?;
         let root = folder.find(name.as_encoded_bytes())?;
+        if root.id() != id_of(&stat) {
+            return Err(Errno::ESTALE);
+        }
         Ok(Rc::new(Self { shared, root }))
     }
+}
+
+/// Holds a place: what holds it already is used, a path is opened.
+pub fn hold_place(place: &HostPlace) -> SysResult<OwnedFd> {
+    match place {
+        HostPlace::Path(path) => beneath::hold(path),
+        HostPlace::Held(held) => again(held.descriptor().ok_or(Errno::EBADF)?),
+    }
+}
+
+fn again(descriptor: BorrowedFd<'_>) -> SysResult<OwnedFd> {
+    descriptor.try_clone_to_owned().map_err(|error| io_errno(&error))
 }
 
 impl HostFs {

@@ -17,11 +17,11 @@ use std::rc::Rc;
 use kernel_core::credentials::Credentials;
 use linux_abi::files::MountFlags;
 use linux_abi::{Errno, SysResult};
-use sandbox_spec::{Happened, MountAccess, Ownership, SandboxSpec};
+use sandbox_spec::{Happened, HostPlace, MountAccess, Ownership, SandboxSpec};
 
 use crate::devfs::{new_devfs, register_devices};
 use crate::fs_context::{Access, FsContext};
-use crate::hostfs::{DiskBudget, HostFs, HostOptions, OwnerMap};
+use crate::hostfs::{DiskBudget, HostFs, HostOptions, OwnerMap, hold_place};
 use crate::inode::{FileSystem, NewKind};
 use crate::metadata::FileKind;
 use crate::mount::{Location, Mount, MountNamespace};
@@ -89,9 +89,17 @@ pub struct SandboxTree {
     pub overlays: Vec<(PathBuf, Rc<Overlay>)>,
     /// Places that were made for mounts. They are no change that the guest made.
     places: Vec<PathBuf>,
+    /// What mounts may take on the host that count.
+    budget: Option<Rc<DiskBudget>>,
 }
 
 impl SandboxTree {
+    /// Whether guests wanted to write more than the limit of the disk leaves.
+    pub fn has_refused_space(&self) -> bool {
+        self.overlays.iter().any(|(_, overlay)| overlay.has_refused_space())
+            || self.budget.as_ref().is_some_and(|budget| budget.has_refused())
+    }
+
     /// Tells of everything that differs from the lower layers, with its path from the root,
     /// which has no slash at the start.
     pub(crate) fn differences(
@@ -151,6 +159,7 @@ pub fn default_root(
         credentials: Rc::new(Credentials::of_user(0, 0)),
         overlays: RefCell::new(vec![(PathBuf::new(), root)]),
         places: RefCell::default(),
+        budget: spec.limits.disk.map(|size| DiskBudget::new(size.0)),
     };
     tree.mount_system(hooks).map_err(|cause| RootError::Root { path: "/dev".into(), cause })?;
     for tmpfs in &spec.tmpfs {
@@ -163,7 +172,7 @@ pub fn default_root(
     }
     for mount in &spec.mounts {
         tree.mount_host(spec, mount).map_err(|cause| RootError::Mount {
-            source_path: mount.source.clone(),
+            source_path: mount.source.path().to_path_buf(),
             destination: mount.destination.clone(),
             cause,
         })?;
@@ -176,8 +185,9 @@ pub fn default_root(
         })?;
     }
     context.set_umask(0o022);
-    let Tree { overlays, places, .. } = tree;
-    Ok(SandboxTree { context, overlays: overlays.into_inner(), places: places.into_inner() })
+    let Tree { overlays, places, budget, .. } = tree;
+    let (overlays, places) = (overlays.into_inner(), places.into_inner());
+    Ok(SandboxTree { context, overlays, places, budget })
 }
 
 /// The upper layer in memory, within what the sandbox may write.
@@ -188,16 +198,24 @@ pub(crate) fn memory_upper(spec: &SandboxSpec) -> Upper {
     Upper { file_system, kind: UpperKind::Memory, moves: Moves::AsRecords, lock: None }
 }
 
-/// The upper layer in a host folder, which is made if it is not there.
-pub(crate) fn folder_upper(spec: &SandboxSpec, path: &Path, moves: Moves) -> SysResult<Upper> {
+/// The upper layer in a host folder, which is made if it is named and not there.
+pub(crate) fn folder_upper(
+    spec: &SandboxSpec,
+    place: &HostPlace,
+    moves: Moves,
+) -> SysResult<Upper> {
     let failed = |error: std::io::Error| {
         error.raw_os_error().and_then(Errno::from_code).unwrap_or(Errno::EIO)
     };
-    std::fs::create_dir_all(path).map_err(failed)?;
+    if let HostPlace::Path(path) = place {
+        std::fs::create_dir_all(path).map_err(failed)?;
+    }
     let options =
         HostOptions { keeps_owners: true, owners: Some(owner_map(spec)), ..HostOptions::default() };
-    let budget = spec.limits.disk.map(|size| DiskBudget::new(path, size.0));
-    let file_system = HostFs::open_within(path, options, budget)?;
+    let held = hold_place(place)?;
+    let budget = spec.limits.disk.map(|size| DiskBudget::new(size.0));
+    budget.iter().for_each(|budget| budget.count(&held));
+    let file_system = HostFs::of_held(held, options, budget)?;
     let lock = Some(Rc::new(file_system.lock()?));
     Ok(Upper { file_system, kind: UpperKind::Folder, moves, lock })
 }
@@ -217,6 +235,8 @@ struct Tree {
     credentials: Rc<Credentials>,
     overlays: RefCell<Vec<(PathBuf, Rc<Overlay>)>>,
     places: RefCell<Vec<PathBuf>>,
+    /// What mounts may take on the host that count, all together.
+    budget: Option<Rc<DiskBudget>>,
 }
 
 impl Tree {
@@ -247,12 +267,15 @@ impl Tree {
         };
         let read_only = mount.access != MountAccess::ReadWrite;
         let options = HostOptions { read_only, owners, ..HostOptions::default() };
-        let host = HostFs::open(&mount.source, options)?;
+        let held = hold_place(&mount.source)?;
+        let budget = self.budget.as_ref().filter(|_| mount.is_counted);
+        budget.iter().for_each(|budget| budget.count(&held));
+        let host = HostFs::of_held(held, options, budget.cloned())?;
         host.mask(&mount.masked)?;
         let mut fs: Rc<dyn FileSystem> = host;
         if mount.access == MountAccess::Overlay {
             let options = HostOptions { immutable: true, ..options };
-            let lower = HostFs::open(&mount.source, options)?;
+            let lower = HostFs::of_held(hold_place(&mount.source)?, options, None)?;
             lower.mask(&mount.masked)?;
             if lower.root().kind() != FileKind::Directory {
                 return Err(Errno::ENOTDIR);

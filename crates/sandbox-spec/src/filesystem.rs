@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, LEAST_FILE_SIZE, SizeError, os_text};
+use crate::{ByteSize, HostPlace, LEAST_FILE_SIZE, SizeError, os_text};
 
 /// What the guest sees at `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,9 +65,8 @@ pub enum Ownership {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mount {
-    /// The path on the host.
-    #[serde(with = "os_text::path")]
-    pub source: PathBuf,
+    /// What is shown.
+    pub source: HostPlace,
     /// The absolute path inside. Missing folders on the way are made, in memory.
     #[serde(with = "os_text::path")]
     pub destination: PathBuf,
@@ -77,12 +76,16 @@ pub struct Mount {
     pub ownership: Ownership,
     /// The host folder that takes what is written to an overlay, laid out as Linux's overlayfs
     /// does it. Without one it goes to memory.
-    #[serde(default, with = "os_text::optional_path", skip_serializing_if = "Option::is_none")]
-    pub upper: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper: Option<HostPlace>,
     /// Paths from the source that are neither shown nor can be made: where credentials are, in a
     /// folder that was not named for their sake.
     #[serde(default, with = "os_text::paths", skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<PathBuf>,
+    /// What is in it counts to the limit of the disk, with everything else that counts. Without, a
+    /// folder that is written to takes what the host has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_counted: bool,
 }
 
 /// A symbolic link that is made inside before the program starts.
@@ -205,6 +208,7 @@ impl Mount {
             ownership: Ownership::default(),
             upper: None,
             masked: Vec::new(),
+            is_counted: false,
         })
     }
 }

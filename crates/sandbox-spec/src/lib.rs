@@ -17,6 +17,7 @@ pub mod credentials;
 mod environment;
 mod filesystem;
 mod home;
+mod host_place;
 mod host_rule;
 mod identity;
 mod limits;
@@ -45,6 +46,7 @@ pub use filesystem::{
     belongs_to_the_sandbox,
 };
 pub use home::{Tilde, expand_home};
+pub use host_place::{AttachError, HeldPlace, HostPlace};
 pub use host_rule::{HostPattern, HostRule, HostRuleError};
 pub use identity::{Identity, IdentityError};
 pub use limits::{LEAST_DISK, LEAST_FILE_SIZE, LEAST_MEMORY, LEAST_OUTPUT, Limits};

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ByteSize, ContainmentLayer, Identity, Limits, Link, Mount, NetworkPolicy, Output, PathRules,
-    PublishedPort, RootFs, RootWrites, Tmpfs, default_environment, os_text,
+    AttachError, ByteSize, ContainmentLayer, HeldPlace, HostPlace, Identity, Limits, Link, Mount,
+    NetworkPolicy, Output, PathRules, PublishedPort, RootFs, RootWrites, Tmpfs,
+    default_environment, os_text,
 };
 
 /// What the audit log may take if nobody says: about 300,000 decisions.
@@ -110,6 +112,26 @@ impl SandboxSpec {
             trace: Trace::Off,
             required_containment: BTreeSet::new(),
         }
+    }
+
+    /// The places that are held by a descriptor, in an order that is always the same.
+    pub fn held_places(&self) -> impl Iterator<Item = &HeldPlace> {
+        let places = self.mounts.iter().flat_map(|it| std::iter::once(&it.source).chain(&it.upper));
+        places.filter_map(HostPlace::as_held)
+    }
+
+    /// Gives the places that are held their descriptors, which came beside the text of this
+    /// specification, in the order of [`held_places`](Self::held_places).
+    pub fn attach(&mut self, descriptors: Vec<OwnedFd>) -> Result<(), AttachError> {
+        let (expected, given) = (self.held_places().count(), descriptors.len());
+        if expected != given {
+            return Err(AttachError { expected, given });
+        }
+        let mounts = self.mounts.iter_mut();
+        let places = mounts.flat_map(|it| std::iter::once(&mut it.source).chain(&mut it.upper));
+        let held = places.filter_map(HostPlace::as_held_mut);
+        held.zip(descriptors).for_each(|(place, descriptor)| place.attach(descriptor));
+        Ok(())
     }
 }
 

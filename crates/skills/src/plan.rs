@@ -1,12 +1,12 @@
 //! Planning a run: from a skill, a script and options to plain data that a backend executes.
 //!
-//! Nothing is started or opened here. The plan names guest paths (`/skill`, `/work`) and the host
-//! paths behind them; how they are mounted is the backend's business.
+//! Nothing is started or opened here. The plan names guest paths (`/skill`, `/work`) and the places
+//! of the host behind them, held by whoever looked at them; how they are mounted is the backend's business.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use sandbox_spec::{Identity, expand_home, user_packages};
+use sandbox_spec::{HostPlace, Identity, expand_home, user_packages};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -83,9 +83,9 @@ pub enum PlanError {
 #[serde(rename_all = "kebab-case", tag = "kind", content = "path")]
 pub enum WorkFolder {
     /// A host folder, seen through a layer that keeps changes aside.
-    CopyOnWrite(PathBuf),
+    CopyOnWrite(HostPlace),
     /// A host folder that is changed at once.
-    ReadWrite(PathBuf),
+    ReadWrite(HostPlace),
     /// An empty folder that goes with the run.
     Empty,
 }
@@ -104,16 +104,16 @@ pub struct RunOptions {
     /// The host's environment; only variables that the policy passes are taken from it.
     pub host_env: BTreeMap<String, String>,
     /// A virtual environment of Python to use.
-    pub venv: Option<PathBuf>,
+    pub venv: Option<HostPlace>,
     /// The installation of Python that the virtual environment builds on, if it is not one of the
     /// system's, which are seen anyway.
-    pub python_home: Option<PathBuf>,
+    pub python_home: Option<HostPlace>,
     /// A `node_modules` folder to use.
-    pub node_modules: Option<PathBuf>,
+    pub node_modules: Option<HostPlace>,
     /// An environment that was made for the skill. What the user names goes before it.
     pub environment: Option<MadeEnvironment>,
     /// Folders with browsers that packages start, as (source, place inside, variable).
-    pub browsers: Vec<(PathBuf, &'static str, &'static str)>,
+    pub browsers: Vec<(HostPlace, &'static str, &'static str)>,
 }
 
 impl RunOptions {
@@ -137,7 +137,7 @@ impl RunOptions {
     fn python_environment(&self) -> Option<String> {
         if let Some(venv) = &self.venv {
             // A virtual environment holds its own path, so it must be seen where it is.
-            return Some(venv.to_string_lossy().into_owned());
+            return Some(text_of(venv));
         }
         let is_made = self.environment.as_ref().is_some_and(|made| made.has_python);
         is_made.then(|| format!("{ENVIRONMENT_FOLDER}/{PYTHON_FOLDER}"))
@@ -171,9 +171,9 @@ pub enum MountKind {
 /// A mount of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedMount {
-    /// The host's path, unless the mount is empty.
+    /// The host's folder or file, unless the mount is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<PathBuf>,
+    pub source: Option<HostPlace>,
     /// The path inside.
     pub target: String,
     /// How it is seen.
@@ -265,7 +265,8 @@ fn home(options: &RunOptions) -> Option<&Path> {
     options.host_env.get("HOME").map(Path::new).filter(|home| home.is_absolute())
 }
 
-/// What the skill asks for. Paths of the host are relative to the skill, or to the user's home.
+/// What the skill asks for. Paths of the host are relative to the skill, or to the user's home, and
+/// may lead anywhere by links.
 fn wishes(skill: &Skill, options: &RunOptions) -> Result<Policy, PlanError> {
     let mut asked = match policy::of_skill(skill)? {
         Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
@@ -275,7 +276,10 @@ fn wishes(skill: &Skill, options: &RunOptions) -> Result<Policy, PlanError> {
     for mount in &mut asked.mounts {
         let source = expand_home(Path::new(&mount.source), home(options))
             .ok_or_else(|| PlanError::NoHome(mount.source.clone()))?;
-        mount.source = skill.root.join(source).to_string_lossy().into_owned();
+        let source = skill.root.join(source);
+        // Asked about is the place that it leads to, and that place is what is shown.
+        let source = source.canonicalize().unwrap_or(source);
+        mount.source = source.to_string_lossy().into_owned();
     }
     Ok(asked)
 }
@@ -365,12 +369,12 @@ fn commands(script: &Script, args: &[String], options: &RunOptions) -> Vec<Vec<S
 }
 
 fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMount> {
-    let mount = |source: Option<PathBuf>, target: &str, kind| PlannedMount {
+    let mount = |source: Option<HostPlace>, target: &str, kind| PlannedMount {
         source,
         target: target.to_owned(),
         kind,
     };
-    let mut mounts = vec![mount(Some(skill.root.clone()), SKILL_FOLDER, MountKind::ReadOnly)];
+    let mut mounts = vec![mount(Some(skill.place.clone()), SKILL_FOLDER, MountKind::ReadOnly)];
     mounts.push(match &options.work {
         WorkFolder::CopyOnWrite(path) => {
             mount(Some(path.clone()), WORK_FOLDER, MountKind::CopyOnWrite)
@@ -381,10 +385,10 @@ fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMo
     mounts.push(mount(None, HOME_FOLDER, MountKind::Empty));
     mounts.push(mount(None, "/tmp", MountKind::Empty));
     if let Some(home) = &options.python_home {
-        mounts.push(mount(Some(home.clone()), &home.to_string_lossy(), MountKind::ReadOnly));
+        mounts.push(mount(Some(home.clone()), &text_of(home), MountKind::ReadOnly));
     }
     if let Some(venv) = &options.venv {
-        mounts.push(mount(Some(venv.clone()), &venv.to_string_lossy(), MountKind::ReadOnly));
+        mounts.push(mount(Some(venv.clone()), &text_of(venv), MountKind::ReadOnly));
     }
     if let Some(modules) = &options.node_modules {
         mounts.push(mount(Some(modules.clone()), NODE_MODULES, MountKind::ReadOnly));
@@ -402,9 +406,14 @@ fn mounts(skill: &Skill, policy: &Policy, options: &RunOptions) -> Vec<PlannedMo
             Access::Read => MountKind::ReadOnly,
             Access::Write => MountKind::ReadWrite,
         };
-        mounts.push(mount(Some(PathBuf::from(&allowed.source)), &allowed.target, kind));
+        mounts.push(mount(Some(HostPlace::from(&allowed.source)), &allowed.target, kind));
     }
     mounts
+}
+
+/// The path inside of what is seen where it is on the host.
+fn text_of(place: &HostPlace) -> String {
+    place.path().to_string_lossy().into_owned()
 }
 
 /// Links that are made inside. Where they lead is found out inside, too.

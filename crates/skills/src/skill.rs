@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use host_sys::beneath::{Folder, Held};
+use sandbox_spec::HostPlace;
 use serde::Serialize;
 
 use crate::finding::{Finding, Severity};
@@ -82,6 +83,10 @@ impl FileEntry {
 pub struct Skill {
     /// The folder on the host that holds the skill's files.
     pub root: PathBuf,
+    /// The same folder, held since its files were listed: what is shown is what was looked at.
+    pub place: HostPlace,
+    /// The same, for reading.
+    pub(crate) held: Arc<Folder>,
     /// Folder or archive.
     pub origin: Origin,
     /// The name of the skill's folder, as the specification compares it with `name`.
@@ -138,7 +143,7 @@ impl Skill {
 
     /// Holds what has a path in the skill. No link is followed: whoever made the skill made them.
     pub fn hold(&self, path: &str) -> std::io::Result<Held> {
-        let (folder, name) = Folder::at(&self.root)?.parent_of(Path::new(path))?;
+        let (folder, name) = self.held.parent_of(Path::new(path))?;
         folder.hold(name)
     }
 

@@ -113,6 +113,7 @@ fn mount_of(planned: &PlannedMount) -> Option<Mount> {
         ownership: Ownership::default(),
         upper: None,
         masked: Vec::new(),
+        is_counted: false,
     })
 }
 

@@ -13,12 +13,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use host_sys::beneath::{Folder, Status};
-use sandbox_spec::printable_path;
+use sandbox_spec::{HostPlace, printable_path};
 use serde::{Deserialize, Serialize};
 use skills::printable;
 
 use super::changes::{self, Change, Now};
 use super::listing::{counted, shown_path};
+use super::places;
 use super::write_back::write_back;
 use crate::failure::Failure;
 
@@ -191,9 +192,23 @@ impl Aside {
         self.path.join(FILES)
     }
 
+    /// The folder that takes the writes, for a sandbox.
+    pub fn layer(&self) -> Result<HostPlace, Failure> {
+        self.place(FILES)
+    }
+
     /// An empty folder, for a run that starts with nothing.
-    pub fn nothing(&self) -> PathBuf {
-        self.path.join(NOTHING)
+    pub fn nothing(&self) -> Result<HostPlace, Failure> {
+        self.place(NOTHING)
+    }
+
+    fn place(&self, name: &str) -> Result<HostPlace, Failure> {
+        let path = self.path.join(name);
+        let folder = self.folder.folder(name).map_err(|error| {
+            Failure::new(format!("cannot keep changes in {}: {error}", printable_path(&path)))
+                .code(Failure::CANNOT_START)
+        })?;
+        Ok(places::held(&path, folder))
     }
 
     /// Where the changes belong.

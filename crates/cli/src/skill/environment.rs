@@ -7,15 +7,17 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use host_sys::beneath::{Entry, Folder, Kind, Status};
 use sandbox::Backend;
-use sandbox_spec::printable_path;
+use sandbox_spec::{ByteSize, HostPlace, LEAST_DISK, SizeError, printable_path};
 use skills::deps::{Needs, find_needs, without_present};
 use skills::install::{MadeEnvironment, Requirements, key_name};
 use skills::{GUEST_PATH, RunOptions, Skill, printable};
 
 use super::browsers;
 use super::environment_cache::{Cache, Slot};
+use super::install_step::DEFAULT_DISK;
 use super::installer::Installation;
 use super::inventory::Here;
+use super::places;
 use super::registry::interpreter_version;
 use crate::failure::Failure;
 use crate::options::absolute;
@@ -37,6 +39,10 @@ pub struct EnvironmentOptions {
     /// Let --install reach this host too, for a registry that keeps its files elsewhere
     #[arg(long, value_name = "HOST[:PORT]", requires = "install")]
     pub registry_host: Vec<String>,
+    /// How much the packages may take on the disk, with what is needed while they are installed
+    /// [default: 16G]
+    #[arg(long, value_name = "SIZE", requires = "install", value_parser = disk_size)]
+    pub install_limit: Option<ByteSize>,
     /// Use this virtual environment of Python
     #[arg(long, value_name = "DIR")]
     pub venv: Option<PathBuf>,
@@ -49,15 +55,15 @@ pub struct EnvironmentOptions {
 #[derive(Debug, Default)]
 pub struct Environment {
     /// A virtual environment that the user named.
-    pub venv: Option<PathBuf>,
+    pub venv: Option<HostPlace>,
     /// The installation of Python that it builds on, if sandboxes do not show that anyway.
-    pub python_home: Option<PathBuf>,
+    pub python_home: Option<HostPlace>,
     /// A folder of Node packages that the user named.
-    pub node_modules: Option<PathBuf>,
+    pub node_modules: Option<HostPlace>,
     /// What was made for the skill.
     pub made: Option<MadeEnvironment>,
     /// Folders with browsers, as (source, place inside, the variable that names it).
-    pub browsers: Vec<(PathBuf, &'static str, &'static str)>,
+    pub browsers: Vec<(HostPlace, &'static str, &'static str)>,
 }
 
 impl Environment {
@@ -82,7 +88,8 @@ impl EnvironmentOptions {
         let mut environment = Environment::default();
         if let Some(venv) = &self.venv {
             let venv = without_dots(&absolute(venv)?);
-            environment.python_home = python_home(&venv)?;
+            let (venv, home) = virtual_environment(&venv)?;
+            environment.python_home = home;
             environment.venv = Some(venv);
         }
         if let Some(folder) = &self.node_modules {
@@ -156,11 +163,11 @@ impl EnvironmentOptions {
         needs: &Needs,
         backend: &dyn Backend,
         signals: &Signals,
-    ) -> Result<Option<PathBuf>, Failure> {
+    ) -> Result<Option<HostPlace>, Failure> {
         let key = key_of(requirements)?;
         let name = key_name(&key);
         match cache.look_up(&name, &key)? {
-            Slot::Made(path) => return Ok(Some(path)),
+            Slot::Made(place) => return Ok(Some(place)),
             Slot::Free => {}
             Slot::Changed(how) => tell_changed(&how, self.install),
         }
@@ -169,12 +176,13 @@ impl EnvironmentOptions {
         }
         let lock = cache.lock(&name, signals)?;
         // Somebody else may have made it while we waited.
-        if let Slot::Made(path) = cache.look_up(&name, &key)? {
-            return Ok(Some(path));
+        if let Slot::Made(place) = cache.look_up(&name, &key)? {
+            return Ok(Some(place));
         }
         let making = lock.start()?;
         let extra_hosts = &self.registry_host;
-        Installation { requirements, needs, making: &making, extra_hosts, backend, signals }
+        let disk = self.install_limit.unwrap_or(DEFAULT_DISK);
+        Installation { requirements, needs, making: &making, disk, extra_hosts, backend, signals }
             .run()?;
         making.finish(&key).map(Some)
     }
@@ -190,6 +198,10 @@ impl EnvironmentOptions {
         }
         needs
     }
+}
+
+fn disk_size(text: &str) -> Result<ByteSize, SizeError> {
+    ByteSize::parse_at_least(text, LEAST_DISK)
 }
 
 /// What of the needs neither the system nor the skill itself has. What the system has is then seen
@@ -262,8 +274,9 @@ fn without_dots(path: &Path) -> PathBuf {
     }
 }
 
-/// The installation that a virtual environment builds on, if sandboxes do not show it anyway.
-fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
+/// A virtual environment, and the installation that it builds on, if sandboxes do not show that
+/// anyway.
+fn virtual_environment(venv: &Path) -> Result<(HostPlace, Option<HostPlace>), Failure> {
     let refused = |why: &str| {
         Failure::new(format!("--venv: {} {why}", printable_path(venv)))
             .hint("make one with `python3 -m venv DIR`, or use --install")
@@ -274,7 +287,7 @@ fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
     let text = held.read("pyvenv.cfg", MAX_CONFIGURATION_BYTES).map_err(|error| {
         refused(&format!("is no virtual environment: its pyvenv.cfg cannot be read: {error}"))
     })?;
-    if !venv.join("bin/python3").exists() {
+    if !held.proc_path().join("bin/python3").exists() {
         return Err(refused("has no interpreter any more: bin/python3 leads nowhere"));
     }
     let text = String::from_utf8_lossy(&text);
@@ -282,42 +295,45 @@ fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
         let (name, value) = line.split_once('=')?;
         (name.trim() == "home").then(|| PathBuf::from(value.trim()))
     });
-    let Some(top) = home.as_deref().and_then(Path::parent) else { return Ok(None) };
+    let place = places::held(venv, held);
+    let Some(top) = home.as_deref().and_then(Path::parent) else { return Ok((place, None)) };
     let is_shown = top == "/" || ["/usr", "/opt"].iter().any(|shown| top.starts_with(shown));
     if is_shown {
-        return Ok(None);
+        return Ok((place, None));
     }
     // Whoever can write to the environment could name any folder of the user to be shown.
-    match is_python(top) {
-        true => Ok(Some(top.to_path_buf())),
-        false => Err(refused(&format!(
+    match installation(top) {
+        Some(held) => Ok((place, Some(places::held(top, held)))),
+        None => Err(refused(&format!(
             "builds on {}, which is no installation of Python to be shown",
             printable(&top.to_string_lossy())
         ))),
     }
 }
 
-/// Whether an installation of Python is all that there is in a folder, as far as that can be seen:
-/// it has the modules without which no Python starts, and the user's home is not in it.
-fn is_python(top: &Path) -> bool {
+/// Holds a folder in which an installation of Python is all that there is, as far as that can be
+/// seen: it has the modules without which no Python starts, and the user's home is not in it.
+fn installation(top: &Path) -> Option<Folder> {
     let is_plain = top.is_absolute() && !top.components().any(|it| it == Component::ParentDir);
-    let Ok(real) = top.canonicalize() else { return false };
+    let held = Folder::at(top).ok()?;
+    let real = held.proc_path().canonicalize().ok()?;
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let holds_home = |home: PathBuf| home.canonicalize().unwrap_or(home).starts_with(&real);
     let has_modules = || -> std::io::Result<bool> {
-        let lib = Folder::at(&real)?.folder("lib")?;
+        let lib = held.folder("lib")?;
         let names = lib.list(MAX_LIBRARIES)?;
         let versions = names.iter().filter(|it| it.name.to_string_lossy().starts_with("python3"));
         let is_file = |it: Status| it.kind == Kind::File;
         let has_os = |it: &Entry| lib.folder(&it.name)?.status_of("os.py");
         Ok(versions.into_iter().any(|it| has_os(it).ok().flatten().is_some_and(is_file)))
     };
-    is_plain && !home.is_some_and(holds_home) && has_modules().unwrap_or(false)
+    let is_python = is_plain && !home.is_some_and(holds_home) && has_modules().unwrap_or(false);
+    is_python.then_some(held)
 }
 
 /// The folder itself, also when the one above it was named. The user has named the upper one; what
 /// is in it may be a link that a guest has left there.
-fn node_modules(folder: &Path) -> Result<PathBuf, Failure> {
+fn node_modules(folder: &Path) -> Result<HostPlace, Failure> {
     let refused = |why: &str| {
         Failure::new(format!("--node-modules: {} {why}", printable_path(folder)))
             .hint("make one with `npm install`, or use --install")
@@ -326,9 +342,12 @@ fn node_modules(folder: &Path) -> Result<PathBuf, Failure> {
     let held = Folder::at(folder).map_err(|_| refused("is no folder"))?;
     let inner = held.status_of("node_modules").map_err(|error| refused(&error.to_string()))?;
     match inner.map(|inner| inner.kind) {
-        Some(Kind::Folder) => Ok(folder.join("node_modules")),
+        Some(Kind::Folder) => {
+            let inner = held.folder("node_modules").map_err(|error| refused(&error.to_string()))?;
+            Ok(places::held(&folder.join("node_modules"), inner))
+        }
         Some(Kind::Link) => Err(refused("has a node_modules that is a link")
             .hint("name the folder that it leads to, if that is what you want to show")),
-        _ => Ok(folder.to_path_buf()),
+        _ => Ok(places::held(folder, held)),
     }
 }

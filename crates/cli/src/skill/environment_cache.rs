@@ -15,9 +15,9 @@ use std::time::Duration;
 use host_sys::beneath::Folder;
 use host_sys::rustix;
 
-use sandbox_spec::printable_path;
+use sandbox_spec::{HostPlace, printable_path};
 
-use super::seal;
+use super::{places, seal};
 use crate::failure::Failure;
 use crate::signals::Signals;
 
@@ -49,8 +49,8 @@ pub struct Cache {
 
 /// The place for a key.
 pub enum Slot {
-    /// What sandboxes see of the environment is here.
-    Made(PathBuf),
+    /// What sandboxes see of the environment: the very folder that was checked.
+    Made(HostPlace),
     /// It is not there.
     Free,
     /// It is not what was made, and this is how that was seen.
@@ -98,8 +98,8 @@ impl Cache {
         };
         let checked = found.and_then(|entry| check(&entry, key));
         Ok(match checked {
-            Ok(None) => Slot::Made(path.join(CONTENT)),
-            Ok(Some(difference)) => Slot::Changed(difference),
+            Ok(Checked::Same(content)) => Slot::Made(places::held(&path.join(CONTENT), content)),
+            Ok(Checked::Differs(how)) => Slot::Changed(how),
             Err(error) => Slot::Changed(error.to_string()),
         })
     }
@@ -141,31 +141,45 @@ impl Cache {
     }
 }
 
+/// What came of looking at an environment.
+enum Checked {
+    /// It is what was made, and this is what sandboxes see of it.
+    Same(Folder),
+    /// It is not, and this is how that was seen.
+    Differs(String),
+}
+
+impl Checked {
+    fn differs(how: &str) -> io::Result<Self> {
+        Ok(Self::Differs(how.to_owned()))
+    }
+}
+
 /// Says in what an environment differs from what was made, if it does.
-fn check(entry: &Folder, key: &str) -> io::Result<Option<String>> {
+fn check(entry: &Folder, key: &str) -> io::Result<Checked> {
     // Whoever can write here can write a seal as well.
     const OTHERS: u32 = 0o022;
     let status = entry.status()?;
     if status.uid != rustix::process::geteuid().as_raw() || status.mode & OTHERS != 0 {
-        return Ok(Some("somebody else may have written it".to_owned()));
+        return Checked::differs("somebody else may have written it");
     }
     if entry.read(KEY, MAX_KEY_BYTES)? != key.as_bytes() {
-        return Ok(Some("it was made for something else".to_owned()));
+        return Checked::differs("it was made for something else");
     }
     let content = entry.folder(CONTENT)?;
     let sealed = entry.read(STAMP, MAX_STAMP_BYTES)?;
     if seal::stamp(&content)?.as_bytes() == sealed {
-        return Ok(None);
+        return Ok(Checked::Same(content));
     }
     // It may have been copied or restored: then every file has another place and the same bytes.
     let manifest = String::from_utf8(entry.read(MANIFEST, seal::MAX_MANIFEST_BYTES)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let now = seal::seal(&content)?;
     if now.manifest != manifest {
-        return Ok(Some(seal::first_difference(&manifest, &now.manifest)));
+        return Ok(Checked::Differs(seal::first_difference(&manifest, &now.manifest)));
     }
     entry.replace(STAMP, 0o600, now.stamp.as_bytes())?;
-    Ok(None)
+    Ok(Checked::Same(content))
 }
 
 fn lock_file(top: &Folder, name: &str) -> io::Result<File> {
@@ -224,6 +238,11 @@ pub struct Making {
 }
 
 impl Making {
+    /// Everything that there is of it so far.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     /// The folder for what sandboxes will see.
     pub fn content(&self) -> Result<Place, Failure> {
         self.place(CONTENT)
@@ -241,9 +260,9 @@ impl Making {
     }
 
     /// Seals it and gives it its name: from now on it is found.
-    pub fn finish(mut self, key: &str) -> Result<PathBuf, Failure> {
+    pub fn finish(mut self, key: &str) -> Result<HostPlace, Failure> {
         let path = self.lock.path.join(&self.lock.name);
-        self.seal(key).map_err(|error| {
+        let content = self.seal(key).map_err(|error| {
             Failure::new(format!("the packages brought what cannot be kept: {error}"))
                 .hint("do not trust where they came from")
                 .code(Failure::CANNOT_START)
@@ -254,17 +273,18 @@ impl Making {
             .and_then(|()| top.rename(&self.name, top, name))
             .map_err(|error| failed(&path, &error))?;
         self.is_done = true;
-        Ok(path.join(CONTENT))
+        Ok(places::held(&path.join(CONTENT), content))
     }
 
-    fn seal(&self, key: &str) -> io::Result<()> {
+    fn seal(&self, key: &str) -> io::Result<Folder> {
         self.folder.remove(WORK)?;
         let content = self.folder.folder(CONTENT)?;
         seal::tidy(&content)?;
         let sealed = seal::seal(&content)?;
         self.folder.replace(KEY, 0o600, key.as_bytes())?;
         self.folder.replace(MANIFEST, 0o600, sealed.manifest.as_bytes())?;
-        self.folder.replace(STAMP, 0o600, sealed.stamp.as_bytes())
+        self.folder.replace(STAMP, 0o600, sealed.stamp.as_bytes())?;
+        Ok(content)
     }
 }
 
@@ -285,21 +305,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes a folder that was not there, and says where it is.
-    pub fn make(&self, name: &str) -> Result<PathBuf, Failure> {
+    /// Makes a folder that was not there, and holds it.
+    pub fn make(&self, name: &str) -> Result<HostPlace, Failure> {
         let path = self.path.join(name);
-        self.folder.make_folder(name, 0o755).map_err(|error| failed(&path, &error))?;
-        Ok(path)
-    }
-
-    /// Where a folder is that was made here.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    /// The folder.
-    pub fn folder(&self) -> &Folder {
-        &self.folder
+        let made = self.folder.make_folder(name, 0o755).map_err(|error| failed(&path, &error))?;
+        Ok(places::held(&path, made))
     }
 
     /// Removes a folder that was made here, with whatever is in it.
@@ -327,8 +337,8 @@ mod tests {
         let signals = Signals::take_over().unwrap();
         let making = cache.lock("a", &signals).unwrap().start().unwrap();
         let place = making.content().unwrap().make("python").unwrap();
-        fs::write(place.join("module.py"), "pass\n").unwrap();
-        making.finish("k").unwrap()
+        fs::write(place.path().join("module.py"), "pass\n").unwrap();
+        making.finish("k").unwrap().path().to_path_buf()
     }
 
     #[test]
@@ -346,7 +356,9 @@ mod tests {
         fs::write(folder.path().join("c/a.making/content/half"), "").unwrap();
         let content = made(&cache);
         assert!(!content.join("half").exists());
-        assert!(matches!(cache.look_up("a", "k").unwrap(), Slot::Made(path) if path == content));
+        assert!(
+            matches!(cache.look_up("a", "k").unwrap(), Slot::Made(place) if place.path() == content)
+        );
         assert!(matches!(cache.look_up("a", "other").unwrap(), Slot::Changed(_)));
         assert_eq!(fs::metadata(folder.path().join("c")).unwrap().permissions().mode(), 0o40700);
     }
@@ -433,6 +445,20 @@ mod tests {
         assert!(!made.exists());
         let mode = fs::metadata(host.join("inner")).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o555);
+    }
+
+    #[test]
+    fn what_was_checked_is_shown_whatever_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache(&folder);
+        let content = made(&cache);
+        let Slot::Made(place) = cache.look_up("a", "k").unwrap() else { panic!("it is not there") };
+        let entry = content.parent().unwrap();
+        fs::rename(entry, folder.path().join("away")).unwrap();
+        fs::create_dir_all(content.join("python")).unwrap();
+        fs::write(content.join("python/module.py"), "stolen\n").unwrap();
+        let shown = places::folder(&place).unwrap().folder("python").unwrap();
+        assert_eq!(shown.read("module.py", 9).unwrap(), b"pass\n");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Packages of Node: fetched with the keys, then their scripts run without keys and network.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use host_sys::beneath::Folder;
-use sandbox_spec::{MountAccess, printable_path};
+use sandbox_spec::{HostPlace, MountAccess, printable_path};
 use skills::install::{
     ENVIRONMENT_FOLDER, Installer, NODE_FOLDER, Requirements, Source, failed_script,
     packages_with_scripts,
@@ -12,6 +12,7 @@ use skills::printable;
 
 use super::environment_cache::Place;
 use super::install_step::{FailedStep, Purpose, Step, Steps};
+use super::places;
 use crate::failure::Failure;
 
 /// How long npm's list of what it has installed may be.
@@ -24,7 +25,7 @@ const LIST: &str = ".package-lock.json";
 pub struct Node<'a> {
     steps: &'a Steps<'a>,
     requirements: &'a Requirements,
-    path: PathBuf,
+    place: HostPlace,
     folder: Folder,
     source: Source,
 }
@@ -37,10 +38,9 @@ impl<'a> Node<'a> {
         content: &Place,
         source: Source,
     ) -> Result<Self, Failure> {
-        let path = content.make(NODE_FOLDER)?;
-        let folder = content.folder().folder(NODE_FOLDER);
-        let folder = folder.map_err(|error| cannot_use(&path, &error))?;
-        Ok(Self { steps, requirements, path, folder, source })
+        let place = content.make(NODE_FOLDER)?;
+        let folder = places::folder(&place).map_err(|error| cannot_use(place.path(), &error))?;
+        Ok(Self { steps, requirements, place, folder, source })
     }
 
     /// Where packages come from.
@@ -52,7 +52,7 @@ impl<'a> Node<'a> {
     pub fn fill(&self) -> Result<(), Failure> {
         let text = self.requirements.package_json();
         let written = self.folder.replace("package.json", 0o644, text.as_bytes());
-        written.map_err(|error| cannot_use(&self.path, &error))?;
+        written.map_err(|error| cannot_use(self.place.path(), &error))?;
         self.steps.run(self.step(Purpose::Fetch, self.requirements.npm_fetch_command()))?;
         let packages = self.packages_with_scripts()?;
         if packages.as_ref().is_some_and(Vec::is_empty) {
@@ -90,7 +90,7 @@ impl<'a> Node<'a> {
         let Ok(list) = modules.read(LIST, MAX_LIST_BYTES) else { return Ok(None) };
         let list = String::from_utf8_lossy(&list);
         if self.source.has_key_in(&list) {
-            modules.remove_file(LIST).map_err(|error| cannot_use(&self.path, &error))?;
+            modules.remove_file(LIST).map_err(|error| cannot_use(self.place.path(), &error))?;
         }
         Ok(packages_with_scripts(&list))
     }
@@ -101,7 +101,7 @@ impl<'a> Node<'a> {
             purpose,
             installer: Installer::Npm,
             command,
-            folders: vec![(self.path.clone(), directory.clone(), MountAccess::ReadWrite)],
+            folders: vec![(self.place.clone(), directory.clone(), MountAccess::ReadWrite)],
             directory,
             source: &self.source,
         }

@@ -6,9 +6,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use sandbox_spec::MountAccess;
+use sandbox_spec::{HostPlace, MountAccess};
 use skills::install::{
     BUILT_FOLDER, DEFAULT_INDEX_PROBE, ENVIRONMENT_FOLDER, FETCHED_FOLDER, Installer,
     PYTHON_FOLDER, RequirementError, Requirements, SOURCE_FOLDER, Source, TEMPORARY_FOLDER,
@@ -30,9 +29,9 @@ pub struct Python<'a> {
     steps: &'a Steps<'a>,
     requirements: &'a Requirements,
     /// The virtual environment.
-    folder: PathBuf,
+    folder: HostPlace,
     /// Wheels that were built here.
-    built: PathBuf,
+    built: HostPlace,
     source: Source,
     /// What was built from source already.
     sources: RefCell<BTreeSet<String>>,
@@ -43,7 +42,7 @@ impl<'a> Python<'a> {
     pub fn new(
         steps: &'a Steps<'a>,
         requirements: &'a Requirements,
-        folder: PathBuf,
+        folder: HostPlace,
         find_source: impl FnOnce(&str) -> Source,
     ) -> Result<Self, Failure> {
         let built = steps.make_folder("built")?;
@@ -75,7 +74,7 @@ impl<'a> Python<'a> {
 
     /// Fetches wheels for requirements and for all that those require, and builds those that the
     /// registry does not have. Says where they are.
-    fn fetch(&self, requirements: &[String], depth: usize) -> Result<PathBuf, Failure> {
+    fn fetch(&self, requirements: &[String], depth: usize) -> Result<HostPlace, Failure> {
         loop {
             let fetched = self.steps.make_folder("fetched")?;
             if requirements.is_empty() {
@@ -141,7 +140,7 @@ impl<'a> Python<'a> {
     fn build_requirements(
         &self,
         archive: &str,
-        shown: &(PathBuf, String, MountAccess),
+        shown: &(HostPlace, String, MountAccess),
     ) -> Result<Vec<String>, Failure> {
         let command = build_requirements_command(archive);
         let mut step = self.step(Purpose::Build, Installer::Pip, command, MountAccess::ReadOnly);

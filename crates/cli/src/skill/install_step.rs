@@ -9,18 +9,20 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use host_sys::beneath::{self, Folder, Kind, Next};
 use sandbox::{Backend, End, Streams};
 use sandbox_spec::{
-    ByteSize, EgressRules, HostEntry, HostPattern, HostRule, Limits, Mount, MountAccess,
+    ByteSize, EgressRules, HostEntry, HostPattern, HostPlace, HostRule, Limits, Mount, MountAccess,
     NetworkPolicy, Ownership, PathPattern, SandboxSpec,
 };
 use skills::install::{Installer, Source, TEMPORARY_FOLDER, explain, explain_build};
 use skills::{GUEST_PATH, printable};
 
-use super::environment_cache::Place;
+use super::environment_cache::{Making, Place};
+use super::places;
 use super::progress::Progress;
 use crate::failure::Failure;
 use crate::signals::Signals;
@@ -33,6 +35,10 @@ const MAX_MEMORY_MIB: u32 = 4096;
 const MAX_PROCESSES: u32 = 512;
 /// How much one step may print.
 const MAX_OUTPUT_MIB: u32 = 64;
+/// How much all that an installation keeps may take on the disk, if nobody says.
+pub const DEFAULT_DISK: ByteSize = ByteSize::from_mib(16 << 10);
+/// What each name takes beside its bytes.
+const NAME_BYTES: u64 = 4096;
 /// How many folders the steps of an installation may need, one or two each. Packages say what they
 /// need to be built, and what that needs, and so on.
 const MAX_FOLDERS: usize = 600;
@@ -57,7 +63,7 @@ pub struct Step<'s> {
     /// Its command.
     pub command: Vec<String>,
     /// Folders that were made for it, where they are seen, and how.
-    pub folders: Vec<(PathBuf, String, MountAccess)>,
+    pub folders: Vec<(HostPlace, String, MountAccess)>,
     /// Where it works.
     pub directory: String,
     /// Where packages come from.
@@ -68,18 +74,38 @@ pub struct Step<'s> {
 pub struct Steps<'a> {
     backend: &'a dyn Backend,
     signals: &'a Signals,
+    making: &'a Making,
     work: Place,
+    /// How much everything in `making` may take.
+    disk: ByteSize,
     count: Cell<usize>,
 }
 
 impl<'a> Steps<'a> {
-    /// Steps that keep what they need for a while in a folder.
-    pub fn new(backend: &'a dyn Backend, signals: &'a Signals, work: Place) -> Self {
-        Self { backend, signals, work, count: Cell::new(0) }
+    /// Steps that make an environment, of which everything together may take so much on the disk.
+    pub fn new(
+        backend: &'a dyn Backend,
+        signals: &'a Signals,
+        making: &'a Making,
+        disk: ByteSize,
+    ) -> Result<Self, Failure> {
+        Ok(Self { backend, signals, making, work: making.work()?, disk, count: Cell::new(0) })
+    }
+
+    /// What the folders that a step writes may have in them at its end, so that everything together
+    /// is within the limit.
+    fn disk_for(&self, written: &[&HostPlace]) -> Result<ByteSize, Failure> {
+        let all = taken(self.making.folder())?;
+        let mut own: u64 = 0;
+        for place in written {
+            let folder = places::folder(place).map_err(cannot_count)?;
+            own = own.saturating_add(taken(&folder)?);
+        }
+        Ok(ByteSize(self.disk.0.saturating_sub(all.saturating_sub(own))))
     }
 
     /// Makes an empty folder for what steps leave to each other.
-    pub fn make_folder(&self, kind: &str) -> Result<PathBuf, Failure> {
+    pub fn make_folder(&self, kind: &str) -> Result<HostPlace, Failure> {
         self.work.make(&format!("{kind}-{}", self.next()?))
     }
 
@@ -91,8 +117,8 @@ impl<'a> Steps<'a> {
     /// Like [`run`](Self::run); a command that failed is not told of yet.
     pub fn try_run(&self, step: Step<'_>) -> Result<Result<String, FailedStep>, Failure> {
         let temporary = format!("tmp-{}", self.next()?);
-        self.work.make(&temporary)?;
-        let ended = self.start(step, &self.work.path(&temporary));
+        let place = self.work.make(&temporary)?;
+        let ended = self.start(step, &place);
         self.work.remove(&temporary)?;
         ended
     }
@@ -111,10 +137,13 @@ impl<'a> Steps<'a> {
     fn start(
         &self,
         step: Step<'_>,
-        temporary: &Path,
+        temporary: &HostPlace,
     ) -> Result<Result<String, FailedStep>, Failure> {
         self.signals.check()?;
-        let spec = specification(&step, temporary)?;
+        let mut spec = specification(&step, temporary)?;
+        let counted = spec.mounts.iter().filter(|mount| mount.is_counted);
+        let written: Vec<_> = counted.map(|mount| &mount.source).collect();
+        spec.limits.disk = Some(self.disk_for(&written)?);
         let (output, output_end) = std::io::pipe()
             .map_err(|error| Failure::new(format!("cannot make a pipe: {error}")))?;
         let errors_end = output_end.try_clone().ok();
@@ -132,12 +161,18 @@ impl<'a> Steps<'a> {
             drop(running);
             (report, printed.join().unwrap_or_default())
         });
-        let end = report??.end;
+        let report = report??;
+        let end = report.end;
         self.signals.check()?;
         if matches!(end, End::Exited { code: 0 }) {
             return Ok(Ok(text));
         }
         let words = match end {
+            End::Exited { .. } if report.usage.is_disk_full => Some(format!(
+                "error: the packages take more than {} on the disk\n\
+                 hint: if you trust them, --install-limit SIZE allows more",
+                self.disk
+            )),
             End::Exited { .. } => None,
             _ => crate::launch::explain(&end, &spec),
         };
@@ -147,7 +182,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-fn specification(step: &Step<'_>, temporary: &Path) -> Result<SandboxSpec, Failure> {
+fn specification(step: &Step<'_>, temporary: &HostPlace) -> Result<SandboxSpec, Failure> {
     let without_keys = step.source.without_keys();
     let source = match step.purpose {
         Purpose::Fetch => step.source,
@@ -163,18 +198,20 @@ fn specification(step: &Step<'_>, temporary: &Path) -> Result<SandboxSpec, Failu
     }
     let told = source.env.iter().map(|(name, value)| (name.into(), value.into()));
     spec.environment.extend(told);
-    let mount = |source: &Path, target: &Path, access| Mount {
-        source: source.to_path_buf(),
+    let mount = |source: &HostPlace, target: &Path, access| Mount {
+        source: source.clone(),
         destination: target.to_path_buf(),
         access,
         ownership: Ownership::default(),
         upper: None,
         masked: Vec::new(),
+        is_counted: access == MountAccess::ReadWrite,
     };
     spec.mounts.push(mount(temporary, Path::new(TEMPORARY_FOLDER), MountAccess::ReadWrite));
     let shown = step.folders.iter();
     spec.mounts.extend(shown.map(|(path, target, access)| mount(path, target.as_ref(), *access)));
-    let read = source.paths.iter().map(|path| mount(path, path, MountAccess::ReadOnly));
+    let read = source.paths.iter();
+    let read = read.map(|path| mount(&path.into(), path, MountAccess::ReadOnly));
     spec.mounts.extend(read);
     // Whoever fetches with pip needs one process, and a build would be a second one.
     let is_single = step.purpose == Purpose::Fetch && step.installer == Installer::Pip;
@@ -190,6 +227,25 @@ fn specification(step: &Step<'_>, temporary: &Path) -> Result<SandboxSpec, Failu
     }
     spec.network = network(&source.hosts)?;
     Ok(spec)
+}
+
+/// What everything in a folder takes on the disk. Packages may have taken rights from us.
+fn taken(folder: &Folder) -> Result<u64, Failure> {
+    let mut all: u64 = 0;
+    let counted = folder.walk(beneath::Limits::default(), &mut |found| {
+        all = all.saturating_add(found.status.allocated.saturating_add(NAME_BYTES));
+        if found.status.kind == Kind::Folder {
+            found.folder.folder(found.name)?.unlock()?;
+        }
+        Ok(Next::Into)
+    });
+    counted.map(|()| all).map_err(cannot_count)
+}
+
+fn cannot_count(error: std::io::Error) -> Failure {
+    Failure::new(format!("the packages brought what cannot be kept: {error}"))
+        .hint("do not trust where they came from")
+        .code(Failure::CANNOT_START)
 }
 
 /// Where the programs are that npm needs to fetch. Scripts are run by a shell, and packages out of
@@ -290,7 +346,7 @@ mod tests {
             directory: TEMPORARY_FOLDER.to_owned(),
             source,
         };
-        specification(&step, Path::new("/t")).unwrap()
+        specification(&step, &"/t".into()).unwrap()
     }
 
     fn source() -> Source {

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use sandbox::Backend;
+use sandbox_spec::ByteSize;
 use skills::deps::{Need, Needs};
 use skills::install::{PYTHON_FOLDER, Requirements, Source};
 use skills::printable;
@@ -24,6 +25,8 @@ pub struct Installation<'a> {
     pub needs: &'a Needs,
     /// What becomes the environment.
     pub making: &'a Making,
+    /// How much it may take on the disk.
+    pub disk: ByteSize,
     /// Hosts that the user allows besides the registry's.
     pub extra_hosts: &'a [String],
     /// What runs the sandboxes.
@@ -37,7 +40,7 @@ impl Installation<'_> {
     pub fn run(&self) -> Result<(), Failure> {
         let started = Instant::now();
         let content = self.making.content()?;
-        let steps = Steps::new(self.backend, self.signals, self.making.work()?);
+        let steps = Steps::new(self.backend, self.signals, self.making, self.disk)?;
         if !self.requirements.python.is_empty() {
             let folder = content.make(PYTHON_FOLDER)?;
             let find = |index: &str| self.widened(python_source(index));

@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use host_sys::beneath::Folder;
 use sandbox::{Backend, End, Streams};
-use sandbox_spec::{ByteSize, Limits, Mount, MountAccess, NetworkPolicy, Ownership, SandboxSpec};
+use sandbox_spec::{
+    ByteSize, HostPlace, Limits, Mount, MountAccess, NetworkPolicy, Ownership, SandboxSpec,
+};
 use skills::deps::{BrowserStore, Inventory, Needs, PathInventory, Presence, python_probe};
 use skills::install::{ENVIRONMENT_FOLDER, NODE_FOLDER, PYTHON_FOLDER};
 use skills::{GUEST_PATH, Skill};
 
-use super::browsers;
 use super::environment::Environment;
+use super::{browsers, places};
 
 /// Where Node looks on its own, apart from the folders above the script.
 const NODE_FOLDERS: [&str; 3] =
@@ -51,18 +53,18 @@ impl Here {
         backend: &dyn Backend,
     ) -> Self {
         let path = match &environment.venv {
-            Some(venv) => format!("{}/bin:{GUEST_PATH}", venv.display()),
+            Some(venv) => format!("{}/bin:{GUEST_PATH}", venv.path().display()),
             None => GUEST_PATH.to_owned(),
         };
         let mut node_folders = vec![skill.root.join("node_modules")];
-        node_folders.extend(environment.node_modules.clone());
+        node_folders.extend(environment.node_modules.iter().map(|it| it.path().to_path_buf()));
         node_folders.extend(NODE_FOLDERS.map(PathBuf::from));
         Self {
             missing_modules: missing_modules(needs, environment, backend),
             programs: PathInventory { path },
             node_folders,
             browsers: browsers::stores(needs).iter().map(|(store, _)| store.name).collect(),
-            made: environment.made.as_ref().and_then(|made| Folder::at(&made.folder).ok()),
+            made: environment.made.as_ref().and_then(|made| places::folder(&made.folder).ok()),
         }
     }
 
@@ -87,7 +89,7 @@ fn missing_modules(
     let made = environment.made.as_ref().filter(|made| made.has_python);
     // The virtual environment as it is seen inside, and what is mounted where for that.
     let venv = match (&environment.venv, made) {
-        (Some(venv), _) => Some((venv.clone(), shown(venv, venv))),
+        (Some(venv), _) => Some((venv.path().to_path_buf(), shown(venv, venv.path()))),
         (None, Some(made)) => {
             let top = Path::new(ENVIRONMENT_FOLDER);
             Some((top.join(PYTHON_FOLDER), shown(&made.folder, top)))
@@ -105,7 +107,7 @@ fn missing_modules(
             let mut spec = SandboxSpec::new(command);
             spec.mounts.push(mount);
             let home = environment.python_home.iter();
-            spec.mounts.extend(home.map(|home| shown(home, home)));
+            spec.mounts.extend(home.map(|home| shown(home, home.path())));
             answer_inside(spec, backend)?
         }
         None => {
@@ -123,14 +125,15 @@ fn missing_modules(
     Some(text.lines().map(str::to_owned).collect())
 }
 
-fn shown(source: &Path, target: &Path) -> Mount {
+fn shown(source: &HostPlace, target: &Path) -> Mount {
     Mount {
-        source: source.to_path_buf(),
+        source: source.clone(),
         destination: target.to_path_buf(),
         access: MountAccess::ReadOnly,
         ownership: Ownership::default(),
         upper: None,
         masked: Vec::new(),
+        is_counted: false,
     }
 }
 

@@ -116,7 +116,7 @@ fn mount_of(mount: &sandbox_spec::Mount) -> Result<Mount, Failure> {
         MountAccess::Overlay => return Err(refused("--mount", "use ro or rw for a skill")),
     };
     Ok(Mount {
-        source: text("--mount", absolute(&mount.source)?.as_os_str())?,
+        source: text("--mount", absolute(mount.source.path())?.as_os_str())?,
         target: text("--mount", mount.destination.as_os_str())?,
         access,
     })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use host_sys::beneath::Folder;
 use sandbox::Backend;
 use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
@@ -13,12 +14,13 @@ use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, prin
 use super::aside::{Aside, Newer, Origin};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
+use super::held_mounts::HeldMounts;
 use super::learn::Lessons;
 use super::listing::{counted, in_words};
 use super::permissions::{self, Asking, PermissionOptions};
 use super::question::{Choice, Question};
 use super::scratch::Scratch;
-use super::{deps, problem, runner};
+use super::{deps, places, problem, runner};
 use crate::backends;
 use crate::failure::Failure;
 use crate::launch::{EndReport, exit_code, run_to_end, tell_end};
@@ -79,11 +81,14 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let ending = options.common.json_report.as_deref().map(EndReport::open).transpose()?;
     let lessons = options.learn.as_deref().map(Lessons::open).transpose()?;
     let backend = backends::choose(&options.common.backend)?;
+    // Before anything of a stranger runs.
+    let user_policy = options.permissions.user_policy()?;
+    let said = HeldMounts::of(permissions::flags(&options.common)?, user_policy);
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
     work.masks.tell();
     let asking = Asking { terminal: terminal.as_ref(), signals: &signals };
-    let plan = plan(options, &skill, &work.folder, &environment, asking)?;
+    let plan = plan(options, &skill, &work.folder, &said, &environment, asking)?;
     let spec = specification(options, &plan, &work)?;
     // From here on what is written is removed only by a decision.
     if let Some(aside) = &mut work.aside {
@@ -146,27 +151,28 @@ impl Work {
                     Failure::new(format!("cannot find out the current folder: {error}"))
                         .code(Failure::CANNOT_START)
                 })?;
-                let aside = Aside::new(Origin { skill, folder: Some(here.clone()) })?;
-                let masks = Masks::of(&here);
-                Ok(Self { folder: WorkFolder::CopyOnWrite(here), aside: Some(aside), masks })
+                // Not by its name: where one stands is a folder, whatever it is called by now.
+                let held = Folder::at(Path::new(".")).map_err(|error| no_folder(&here, &error))?;
+                let masks = Masks::of(&held.proc_path());
+                let folder = WorkFolder::CopyOnWrite(places::held(&here, held));
+                let aside = Aside::new(Origin { skill, folder: Some(here) })?;
+                Ok(Self { folder, aside: Some(aside), masks })
             }
             Some(path) if path.as_os_str() == "none" => {
                 let aside = Aside::new(Origin { skill, folder: None })?;
-                let folder = WorkFolder::CopyOnWrite(aside.nothing());
+                let folder = WorkFolder::CopyOnWrite(aside.nothing()?);
                 Ok(Self { folder, aside: Some(aside), masks: Masks::default() })
             }
             Some(path) => {
                 let path = absolute(path)?;
-                if !path.is_dir() {
-                    return Err(Failure::new(format!(
-                        "--work: {} is no folder",
-                        printable_path(path)
-                    ))
-                    .hint("make it first, or use `--work none` for an empty one")
-                    .code(Failure::CANNOT_START));
-                }
-                let masks = Masks::of(&path);
-                Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None, masks })
+                let held = Folder::at(&path).map_err(|_| {
+                    Failure::new(format!("--work: {} is no folder", printable_path(&path)))
+                        .hint("make it first, or use `--work none` for an empty one")
+                        .code(Failure::CANNOT_START)
+                })?;
+                let masks = Masks::of(&held.proc_path());
+                let folder = WorkFolder::ReadWrite(places::held(&path, held));
+                Ok(Self { folder, aside: None, masks })
             }
         }
     }
@@ -228,6 +234,11 @@ impl Work {
     }
 }
 
+fn no_folder(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot use the current folder {}: {error}", printable_path(path)))
+        .code(Failure::CANNOT_START)
+}
+
 /// What is to be done with what was written.
 #[derive(Clone, Copy)]
 enum Decision<'t> {
@@ -255,23 +266,25 @@ fn plan(
     options: &Options,
     skill: &Skill,
     work: &WorkFolder,
+    said: &HeldMounts,
     environment: &Environment,
     asking: Asking<'_>,
 ) -> Result<RunPlan, Failure> {
     let mut run_options = RunOptions::new(work.clone());
-    run_options.flags = permissions::flags(&options.common)?;
-    run_options.user_policy = options.permissions.user_policy()?;
+    run_options.flags = said.flags.clone();
+    run_options.user_policy = said.user_policy.clone();
     run_options.host_env = permissions::host_environment();
     environment.apply(&mut run_options);
     let make = |run_options: &RunOptions| {
         plan_run(skill, options.script.as_deref(), &[], run_options)
             .map_err(|error| problem::of_planning(&options.path, &error))
     };
-    let plan = make(&run_options)?;
+    let mut plan = make(&run_options)?;
     if permissions::decide(&options.permissions, &plan, asking)? {
         run_options.consent = Consent::Given;
-        return make(&run_options);
+        plan = make(&run_options)?;
     }
+    said.put_into(&mut plan)?;
     Ok(plan)
 }
 
@@ -282,7 +295,7 @@ fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<Sandb
     let is_work = |mount: &&mut sandbox_spec::Mount| mount.destination == *WORK_FOLDER;
     if let (WorkFolder::CopyOnWrite(_), Some(aside)) = (&work.folder, &work.aside) {
         for mount in spec.mounts.iter_mut().filter(is_work) {
-            mount.upper = Some(aside.files());
+            mount.upper = Some(aside.layer()?);
         }
     }
     for mount in spec.mounts.iter_mut().filter(is_work) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use host_sys::beneath::Folder;
 use sandbox::{Backend, Control, ControlError, End, Streams};
 use sandbox_spec::{Activity, Recording, SandboxSpec, Trace};
 use skills::cases::{
@@ -19,6 +18,7 @@ use skills::{
     GUEST_PATH, NODE_MODULES, PlannedMount, RunPlan, SKILL_FOLDER, STRIP_TYPES, STRIPS_TYPES_SINCE,
 };
 
+use super::places;
 use super::registry::interpreter_version;
 
 use crate::signals::{ENDING, Signals};
@@ -72,11 +72,11 @@ fn has_program(plan: &RunPlan, guest: &str) -> bool {
         Some((mount.source.clone()?, rest, mount.target == ENVIRONMENT_FOLDER))
     };
     match plan.mounts.iter().rev().find_map(by_mount) {
-        Some((source, rest, true)) => Folder::at(&source)
+        Some((source, rest, true)) => places::folder(&source)
             .and_then(|top| top.parent_of(rest).and_then(|(folder, name)| folder.status_of(name)))
             .is_ok_and(|found| found.is_some()),
         Some((source, rest, false)) => {
-            find_program(&source.join(rest).to_string_lossy(), "").is_some()
+            find_program(&source.path().join(rest).to_string_lossy(), "").is_some()
         }
         None => find_program(&guest.to_string_lossy(), "").is_some(),
     }

@@ -1,7 +1,9 @@
 //! The only places where a host file is opened.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use host_sys::{errno_of, rustix};
 use linux_abi::{Errno, SysResult};
@@ -13,6 +15,24 @@ use super::shared;
 pub fn open_root(path: &Path) -> SysResult<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).map_err(errno_of)
+}
+
+/// Holds what a path leads to, a folder or a file. The path comes from the operator, not from a
+/// guest.
+pub fn hold(path: &Path) -> SysResult<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(errno_of)
+}
+
+/// The path that something held has now. By the time that it is used, something else may have it.
+pub fn path_of(held: &impl AsFd) -> SysResult<PathBuf> {
+    let path = rustix::fs::readlink(itself(held), Vec::new()).map_err(errno_of)?;
+    Ok(OsString::from_vec(path.into_bytes()).into())
+}
+
+/// A path that means what is held, for as long as it is held.
+pub fn itself(held: &impl AsFd) -> PathBuf {
+    format!("/proc/self/fd/{}", held.as_fd().as_raw_fd()).into()
 }
 
 /// `EINVAL` unless `name` is one name: not empty, no slash, not `.` and not `..`.

@@ -7,12 +7,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
 
 use host_sys::rustix;
 use linux_abi::{Errno, SysResult};
 
+use super::beneath;
 use super::shared::HostId;
 use crate::metadata::FileKind;
 
@@ -41,14 +43,19 @@ pub struct DiskBudget {
 }
 
 impl DiskBudget {
-    /// A budget for a folder. What is there already counts.
-    pub fn new(folder: &Path, max_bytes: u64) -> Rc<Self> {
+    /// A budget for folders that have nothing in them yet.
+    pub fn new(max_bytes: u64) -> Rc<Self> {
         Rc::new(Self {
             max_bytes,
-            n_bytes: Cell::new(taken_in(folder)),
+            n_bytes: Cell::new(0),
             mapped: RefCell::default(),
             has_refused: Cell::new(false),
         })
+    }
+
+    /// Counts what is in a folder already.
+    pub fn count(&self, folder: &impl AsFd) {
+        self.recount(0, taken_in(&beneath::itself(folder)));
     }
 
     /// All bytes and the free ones.

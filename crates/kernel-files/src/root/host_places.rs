@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use sandbox_spec::{MountAccess, RootFs, RootWrites, SandboxSpec};
+use sandbox_spec::{HostPlace, MountAccess, RootFs, RootWrites, SandboxSpec};
 
 use super::{etc, layers};
 
 /// Every place that the tree of `spec` only reads.
-pub fn read_places(spec: &SandboxSpec) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = match &spec.root {
+pub fn read_places(spec: &SandboxSpec) -> Vec<HostPlace> {
+    let places: Vec<PathBuf> = match &spec.root {
         RootFs::Host => {
             let folders = layers::SYSTEM_FOLDERS.iter().map(|name| Path::new("/").join(name));
             let names = etc::shown_names(Path::new("/etc")).into_iter();
@@ -20,16 +20,15 @@ pub fn read_places(spec: &SandboxSpec) -> Vec<PathBuf> {
         RootFs::Directory(path) | RootFs::Tar(path) => vec![path.clone()],
     };
     let read = spec.mounts.iter().filter(|mount| mount.access != MountAccess::ReadWrite);
-    places.extend(read.map(|mount| mount.source.clone()));
-    places
+    places.into_iter().map(HostPlace::Path).chain(read.map(|it| it.source.clone())).collect()
 }
 
 /// Every place beneath which the tree of `spec`, or what is copied out of it, may change something.
 /// Some are made with the tree.
-pub fn written_places(spec: &SandboxSpec) -> Vec<PathBuf> {
+pub fn written_places(spec: &SandboxSpec) -> Vec<HostPlace> {
     let mut places = Vec::new();
     if let RootWrites::Directory(path) = &spec.root_writes {
-        places.push(path.clone());
+        places.push(path.into());
     }
     for mount in &spec.mounts {
         if mount.access == MountAccess::ReadWrite {
@@ -37,7 +36,7 @@ pub fn written_places(spec: &SandboxSpec) -> Vec<PathBuf> {
         }
         places.extend(mount.upper.clone());
     }
-    places.extend(spec.outputs.iter().map(|output| output.folder.clone()));
+    places.extend(spec.outputs.iter().map(|output| HostPlace::from(&output.folder)));
     places
 }
 
@@ -49,10 +48,10 @@ mod tests {
     fn homes_and_keys_are_not_among_them() {
         let spec = SandboxSpec::new(["x"]);
         let places = read_places(&spec);
-        assert!(places.iter().any(|place| place == Path::new("/usr")));
+        assert!(places.iter().any(|place| place.path() == Path::new("/usr")));
         assert!(written_places(&spec).is_empty());
         for hidden in ["/", "/etc", "/etc/ssl", "/etc/shadow", "/home", "/root", "/var"] {
-            assert!(places.iter().all(|place| place != Path::new(hidden)), "{hidden}");
+            assert!(places.iter().all(|place| place.path() != Path::new(hidden)), "{hidden}");
         }
     }
 
@@ -61,7 +60,7 @@ mod tests {
         let mut spec = SandboxSpec::new(["x"]);
         spec.mounts.push("/tmp:/a:rw".parse().unwrap());
         spec.mounts.push("/usr/bin:/b".parse().unwrap());
-        assert_eq!(written_places(&spec), [Path::new("/tmp")]);
+        assert_eq!(written_places(&spec), [HostPlace::from("/tmp")]);
         let read = read_places(&spec);
         assert!(read.contains(&"/usr/bin".into()) && !read.contains(&"/tmp".into()));
     }

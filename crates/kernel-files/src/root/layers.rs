@@ -45,7 +45,7 @@ pub fn root_file_system(spec: &SandboxSpec) -> Result<Rc<Overlay>, RootError> {
         RootWrites::Memory => Some(memory_upper(spec)),
         RootWrites::Directory(path) => {
             let failed = |cause| RootError::Overlay { path: path.clone(), cause };
-            Some(folder_upper(spec, path, Moves::AsRecords).map_err(failed)?)
+            Some(folder_upper(spec, &path.into(), Moves::AsRecords).map_err(failed)?)
         }
         RootWrites::Refused => None,
     };

@@ -71,7 +71,9 @@ impl PathMap {
             .plan
             .mounts
             .iter()
-            .filter_map(|mount| Some((mount.target.clone(), mount.source.clone()?)))
+            .filter_map(|mount| {
+                Some((mount.target.clone(), mount.source.as_ref()?.path().to_path_buf()))
+            })
             .filter(|(target, _)| target != WORK_FOLDER)
             .collect();
         pairs.push((WORK_FOLDER.to_owned(), request.work.clone()));

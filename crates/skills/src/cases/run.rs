@@ -214,7 +214,7 @@ fn run_and_compare(
             .map_err(|cause| RunnerError::Input { path: path.clone(), cause })?;
     }
     let mut options = options.clone();
-    options.work = WorkFolder::ReadWrite(work.clone());
+    options.work = WorkFolder::ReadWrite((&work).into());
     options.flags.env.set = case.env.clone();
     options.flags.limits.timeout = Some(case.timeout.unwrap_or(DEFAULT_TIMEOUT));
     let plan = plan_run(skill, case.script.as_deref(), &case.args, &options)?;

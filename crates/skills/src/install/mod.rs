@@ -9,13 +9,14 @@ mod commands;
 mod key;
 mod npm;
 mod pip;
+pub mod seal;
 mod secrets;
 mod source;
 mod trouble;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
+use sandbox_spec::HostPlace;
 use thiserror::Error;
 
 pub use answers::{build_requirements, missing_requirement, source_archive};
@@ -44,7 +45,7 @@ pub const NODE_FOLDER: &str = "node";
 pub struct MadeEnvironment {
     /// The host's folder that is seen at [`ENVIRONMENT_FOLDER`]. What lies in it has the names, and
     /// leads to the places, that packages chose: no path may lead into it on the host.
-    pub folder: PathBuf,
+    pub folder: HostPlace,
     /// Whether there is a virtual environment of Python in it.
     pub has_python: bool,
     /// Whether there are packages of Node in it.

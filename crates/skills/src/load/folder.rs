@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use host_sys::beneath::{Entry, Folder, Kind, Leads};
+use sandbox_spec::HostPlace;
 
 use super::names::{clean, dangling_finding, link_finding, link_leaves};
 use super::{Limits, LoadError, Staged};
@@ -34,8 +35,12 @@ pub(super) fn list(path: &Path, limits: &Limits) -> Result<Staged, LoadError> {
     while let Some((folder, depth)) = pending.pop() {
         listing.list_one(&folder, depth, &mut pending)?;
     }
+    let held = listing.held;
+    let place = HostPlace::held(&root, held.again().map_err(failed)?);
     Ok(Staged {
         root,
+        place,
+        held: Arc::new(held),
         origin: Origin::Folder,
         folder_name: name.unwrap_or_default(),
         manifest: None,

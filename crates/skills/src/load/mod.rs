@@ -11,8 +11,10 @@ mod zip_names;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use host_sys::beneath::Folder;
+use sandbox_spec::HostPlace;
 use thiserror::Error;
 
 pub(crate) use names::link_leaves;
@@ -151,12 +153,14 @@ pub fn load(path: &Path, limits: &Limits) -> Result<Skill, LoadError> {
 /// The files of a skill before anything in them is read.
 pub(crate) struct Staged {
     pub root: PathBuf,
+    pub place: HostPlace,
+    pub held: Arc<Folder>,
     pub origin: Origin,
     pub folder_name: String,
     pub manifest: Option<String>,
     pub files: Vec<FileEntry>,
     pub findings: Vec<Finding>,
-    pub staging: Option<std::sync::Arc<tempfile::TempDir>>,
+    pub staging: Option<Arc<tempfile::TempDir>>,
 }
 
 /// Lists a folder or unpacks an archive.
@@ -199,8 +203,8 @@ impl Staged {
         };
         let path = self.root.join(name);
         let mut bytes = Vec::new();
-        Folder::at(&self.root)
-            .and_then(|root| root.open(name))
+        self.held
+            .open(name)
             .and_then(|file| file.take(MAX_MANIFEST_BYTES).read_to_end(&mut bytes))
             .map_err(|cause| LoadError::Read { path, cause })?;
         String::from_utf8(bytes).map_err(|error| {
@@ -222,6 +226,8 @@ impl Staged {
     ) -> Skill {
         Skill {
             root: self.root,
+            place: self.place,
+            held: self.held,
             origin: self.origin,
             folder_name: self.folder_name,
             manifest,

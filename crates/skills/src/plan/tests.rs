@@ -130,12 +130,12 @@ fn what_was_made_is_mounted_as_a_whole() {
     let skill = SkillBuilder::new("a").file("scripts/go.py", "").load();
     let mut options = RunOptions::new(WorkFolder::Empty);
     // Nothing of it is there: a plan does not look into what packages have shaped.
-    let folder = PathBuf::from("/cache/name/content");
+    let folder = HostPlace::from("/cache/name/content");
     options.environment = Some(MadeEnvironment { folder, has_python: true, has_node: true });
     let plan = plan_run(&skill, None, &[], &options).unwrap();
     let made: Vec<_> = plan.mounts.iter().filter(|it| it.target != "/skill").collect();
     let made: Vec<_> = made.iter().filter_map(|it| it.source.as_ref()).collect();
-    assert_eq!(made, [&PathBuf::from("/cache/name/content")]);
+    assert_eq!(made, [&HostPlace::from("/cache/name/content")]);
     let link = ("/node_modules".to_owned(), "/environment/node/node_modules".to_owned());
     assert!(plan.links.contains(&link));
     let (first, last) = ("/environment/python/bin:", ":/node_modules/.bin:/home/user/.local/bin");
