@@ -9,8 +9,10 @@ mod elf;
 mod host;
 mod install;
 mod names;
+mod needs;
 mod processes;
 mod scratch;
+mod seal;
 mod skill;
 mod sockets;
 mod tar;
@@ -25,7 +27,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "elf", parse: elf::program },
     Target { name: "interpreter", parse: elf::interpreter },
     Target { name: "script", parse: elf::script },
@@ -41,6 +43,8 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "control", parse: host::control },
     Target { name: "porter", parse: host::porter },
     Target { name: "dns", parse: names::message },
+    Target { name: "seal", parse: seal::trees },
+    Target { name: "needs", parse: needs::files },
 ];
 
 /// Calls a target by its name.
