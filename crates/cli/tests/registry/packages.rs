@@ -30,12 +30,14 @@ pub struct Npm {
     pub exports: String,
     /// What is run when it is installed.
     pub script: String,
+    /// Further fields of its `package.json`.
+    pub fields: serde_json::Value,
 }
 
 impl Npm {
     /// A package that exports its own name.
     pub fn new(name: &'static str, script: impl Into<String>) -> Self {
-        Self { name, exports: format!("'{name}'"), script: script.into() }
+        Self { name, exports: format!("'{name}'"), script: script.into(), fields: json!({}) }
     }
 
     fn package_json(&self) -> serde_json::Value {
@@ -43,6 +45,9 @@ impl Npm {
         if !self.script.is_empty() {
             package["scripts"] = json!({ "postinstall": self.script });
             package["hasInstallScript"] = json!(true);
+        }
+        for (name, value) in self.fields.as_object().unwrap() {
+            package[name] = value.clone();
         }
         package
     }
