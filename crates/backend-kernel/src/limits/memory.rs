@@ -99,7 +99,8 @@ pub struct Memory {
     /// What guests had of memory files when it was last looked.
     shared: Cell<u64>,
     trimmed_at: Cell<Instant>,
-    mappings: Mappings,
+    /// Counts mappings, if there is a limit.
+    mappings: Option<Mappings>,
     race: Race,
     turns: Turns,
 }
@@ -124,7 +125,7 @@ impl Memory {
             own_at_start: own_bytes(),
             shared: Cell::new(0),
             trimmed_at: Cell::new(Instant(0)),
-            mappings: Mappings::new(),
+            mappings: limit.map(|_| Mappings::new()),
             race: Race::default(),
             turns: Turns::default(),
         }
@@ -172,7 +173,7 @@ impl Memory {
 
     /// What the host holds for mappings of guests, if there is a limit.
     fn mappings(&self, census: &Census, guests: u64) -> u64 {
-        let Some(limit) = self.limit else { return 0 };
+        let (Some(limit), Some(mappings)) = (self.limit, &self.mappings) else { return 0 };
         let room = limit.saturating_sub(ledger::held().saturating_add(guests));
         let (was_standstill, started) = (self.turns.is_standstill(), timers::now());
         let stopped = self.turns.stopped();
@@ -181,7 +182,7 @@ impl Memory {
                 self.turns.stop_all(census);
             }
         };
-        let bytes = self.mappings.bytes(census, room, limit / UNSEEN_PART, stop);
+        let bytes = mappings.bytes(census, room, limit / UNSEEN_PART, stop);
         if self.turns.is_standstill() && !was_standstill {
             self.turns.stop_only(census, &stopped);
         }
