@@ -1,10 +1,6 @@
-/* Fills memory in more processes than the host has CPUs, in each WAY on its own. ends: limit at most: 300M run: --timeout 30s --memory 100M */
+/* Fills memory in more processes than the host has CPUs, in each WAY on its own. ends: limit at most: 130M run: --timeout 30s --memory 100M */
 #include "hostile.h"
 
-/*
- * They pass the limit for a moment by what they fill until it is the kernel process's turn, and are stopped then. So more is allowed
- * than in hold_memory.c, and a host with many idle CPUs shows less.
- */
 enum { CHILDREN = 6 };
 
 static void fill(int flags, int fd)

@@ -85,7 +85,7 @@ static void plain_after_mappings(void)
 static void plain_after_children(void)
 {
 	long n = 0;
-	for (; n < 40; n++) {
+	for (; n < 150; n++) {
 		int child = fork();
 		if (child < 0)
 			break;
@@ -95,6 +95,107 @@ static void plain_after_children(void)
 	}
 	touch(private_memory(1L << 30), 1L << 30, 4096);
 	stay("children", n);
+}
+
+enum { STRIPES = 64000 };
+
+/* Every second page can be read only: the host has a mapping for each page. One page is filled, or none. */
+static void stripes(bool fills)
+{
+	char *at = private_memory(STRIPES * 4096L);
+	if (at && fills)
+		*at = 1;
+	for (long n = 0; at && n < STRIPES; n += 2)
+		mprotect(at + n * 4096, 4096, PROT_READ);
+}
+
+/* Copies of many mappings. Each child waits. */
+static void mappings(void)
+{
+	stripes(false);
+	long n = 0;
+	while (n < 12 && fork() > 0)
+		n++;
+	if (n < 12)
+		for (;;)
+			pause();
+	stay("children with many mappings", n);
+}
+
+/* The host keeps more for each mapping of a child's child, and more again for its child. */
+static void mappings_of_descendants(void)
+{
+	stripes(true);
+	long n = 0;
+	while (n < 12 && fork() == 0)
+		n++;
+	for (int i = 0; n < 12 && i < 200; i++)
+		usleep(50000);
+	stay("generations with many mappings", n);
+}
+
+/* The same, made in threads of one process while the kernel believes that all wait. */
+static void mappings_of_copies(void)
+{
+	stripes(true);
+	for (int n = 0; n < 4; n++)
+		if (raw_clone())
+			for (;;)
+				host_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	stay("copies that the kernel does not know of", 4);
+}
+
+static void children(void)
+{
+	long n = 0;
+	for (; n < 3900; n++) {
+		int child = fork();
+		if (child < 0)
+			break;
+		if (!child)
+			for (;;)
+				pause();
+	}
+	stay("children", n);
+}
+
+static void *wait_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void threads(void)
+{
+	pthread_attr_t small;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 16384);
+	pthread_t thread;
+	long n = 0;
+	while (n < 3900 && !pthread_create(&thread, &small, wait_for_ever, NULL))
+		n++;
+	stay("threads", n);
+}
+
+static void wait_hidden(void)
+{
+	static int never;
+	for (;;)
+		host_call(SYS_futex, (long)&never, 0, 0, 0, 0, 0);
+}
+
+static void hidden_threads(void)
+{
+	long n = 0;
+	for (; n < 10000; n++) {
+		static uint64_t stacks[10000][256];
+		uint64_t *top = stacks[n] + 128;
+		*top = (uint64_t)wait_hidden;
+		if (host_call(SYS_clone, 0x50f00, (long)top, 0, 0, 0, 0) < 0)
+			break;
+	}
+	stay("hidden threads", n);
 }
 
 static void page_tables(void)
@@ -677,7 +778,8 @@ static void netlink(void)
 
 #define WAY(name) { #name, name }
 static const struct { const char *name; void (*run)(void); } ways[] = {
-	WAY(plain), WAY(plain_large_pages), WAY(plain_at_once), WAY(plain_after_mappings), WAY(plain_after_children), WAY(page_tables), WAY(shared_let_go), WAY(shared_raw),
+	WAY(plain), WAY(plain_large_pages), WAY(plain_at_once), WAY(plain_after_mappings), WAY(plain_after_children),
+	WAY(mappings), WAY(mappings_of_descendants), WAY(mappings_of_copies), WAY(children), WAY(threads), WAY(hidden_threads), WAY(page_tables), WAY(shared_let_go), WAY(shared_raw),
 	WAY(hidden_thread), WAY(hidden_process), WAY(leader_gone), WAY(posix_messages), WAY(semaphores), WAY(socket_pairs), WAY(packets), WAY(udp), WAY(udp_errors), WAY(tcp), WAY(pipes), WAY(memfds), WAY(memfds_mapped),
 	WAY(memfds_left), WAY(tmpfs_mapped), WAY(tmpfs_chunks), WAY(tmpfs_written), WAY(files), WAY(links),
 	WAY(symlinks), WAY(xattrs), WAY(lookups), WAY(inotify), WAY(watches), WAY(epoll), WAY(locks), WAY(timers), WAY(signals),

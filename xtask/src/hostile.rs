@@ -118,6 +118,11 @@ pub fn run(options: &Options) -> Result<()> {
     // wants the processors.
     let (measured, others): (Vec<_>, Vec<_>) =
         attacks.into_iter().partition(|attack| attack.at_most.is_some());
+    if !measured.is_empty() && !Gauge::sees_everything() {
+        let lacks = "no control group of memory can be made here, so that page tables and what the \
+                     host's kernel has for processes are not seen";
+        test_skips::skip("hostile memory", lacks);
+    }
     let mut outcomes = attack_with(1, &belljar, &guests, &measured, end);
     outcomes.extend(attack_with(options.jobs.max(1), &belljar, &guests, &others, end));
     let (mut held, mut failed) = (0, Vec::new());
@@ -292,9 +297,9 @@ fn try_one(place: &Place, attack: &Attack) -> Result<String> {
         bail!("a file was made outside of the mount");
     }
     if let Some(limit) = attack.process_limit()
-        && tracked.most_processes > limit + OTHER_PROCESSES
+        && tracked.crowd.most_lasting() > limit + OTHER_PROCESSES
     {
-        bail!("{} processes at one time", tracked.most_processes);
+        bail!("{} processes for more than a second", tracked.crowd.most_lasting());
     }
     let mut words = format!("{} {}", last_line(&output), last_line(&errors));
     if let (Some(limit), Some(most)) = (attack.at_most, tracked.most_memory()) {

@@ -1,5 +1,6 @@
 //! What a sandbox may leave behind, and how to see that it did not.
 
+use std::collections::VecDeque;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Tracked {
     /// The process.
     pub child: Child,
-    /// The most processes of it that were seen at one time.
-    pub most_processes: usize,
+    /// How many processes it has.
+    pub crowd: Crowd,
     group: u32,
     gauge: Option<Gauge>,
 }
@@ -64,7 +65,7 @@ impl Tracked {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().context("cannot start belljar")?;
         let group = child.id();
-        Ok(Self { child, most_processes: 0, group, gauge })
+        Ok(Self { child, crowd: Crowd::default(), group, gauge })
     }
 
     /// Its processes that are alive, itself included.
@@ -100,9 +101,13 @@ impl Tracked {
             if status.is_some() || Instant::now() > deadline {
                 return Ok(status);
             }
-            if let Some(mut gauge) = self.gauge.take() {
-                gauge.look(&self.processes());
-                self.gauge = Some(gauge);
+            let wants_a_look = self.gauge.as_ref().is_some_and(Gauge::needs_looks);
+            if wants_a_look || self.crowd.is_due(Instant::now()) {
+                let processes = self.processes();
+                self.crowd.look(Instant::now(), processes.len());
+                if let Some(gauge) = &mut self.gauge {
+                    gauge.look(&processes);
+                }
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -123,7 +128,6 @@ impl Tracked {
                 return Ok(Some(status));
             }
             let processes = self.processes();
-            self.most_processes = self.most_processes.max(processes.len());
             let ticks = processes.iter().map(|process| process.ticks).sum();
             if ticks > last + LEAST_TICKS {
                 (last, changed) = (ticks, Instant::now());
@@ -179,6 +183,43 @@ impl Drop for Tracked {
     }
 }
 
+/// How many processes there are, from look to look.
+#[derive(Default)]
+pub struct Crowd {
+    /// Those looks of the last second, and the last one before.
+    looks: VecDeque<(Instant, usize)>,
+    most: usize,
+}
+
+impl Crowd {
+    /// For less time many may be there: those that end, and those that are about to be found.
+    const LASTING: Duration = Duration::from_secs(1);
+    const INTERVAL: Duration = Duration::from_millis(50);
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.looks.back().is_none_or(|(at, _)| now.duration_since(*at) >= Self::INTERVAL)
+    }
+
+    fn look(&mut self, now: Instant, n_processes: usize) {
+        self.looks.push_back((now, n_processes));
+        let is_old = |look: Option<&(Instant, usize)>| {
+            look.is_some_and(|(at, _)| now.duration_since(*at) >= Self::LASTING)
+        };
+        while is_old(self.looks.get(1)) {
+            self.looks.pop_front();
+        }
+        if is_old(self.looks.front()) {
+            let least = self.looks.iter().map(|it| it.1).min().unwrap_or(0);
+            self.most = self.most.max(least);
+        }
+    }
+
+    /// The most processes that were there for more than a second.
+    pub fn most_lasting(&self) -> usize {
+        self.most
+    }
+}
+
 /// Reads a stream to its end in a thread of its own, and keeps the last part.
 pub fn drain(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     const KEPT: usize = 1 << 20;
@@ -205,4 +246,24 @@ pub fn shared_memory() -> Vec<String> {
     let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.contains("belljar")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_counts_when_it_lasts_for_a_second() {
+        let start = Instant::now();
+        let after = |looks: &[(u64, usize)]| {
+            let mut crowd = Crowd::default();
+            for (at, n) in looks {
+                crowd.look(start + Duration::from_millis(*at), *n);
+            }
+            crowd.most_lasting()
+        };
+        assert_eq!(after(&[(0, 70), (500, 70), (900, 70), (950, 5)]), 0);
+        assert_eq!(after(&[(0, 70), (500, 66), (1000, 70), (1050, 5)]), 66);
+        assert_eq!(after(&[(0, 70), (500, 5), (1000, 70), (1600, 70), (2000, 60)]), 60);
+    }
 }

@@ -90,6 +90,8 @@ pub struct Engine {
     /// Guest threads, and those of them whose calls wait here.
     pub(crate) n_threads: Cell<usize>,
     pub(crate) n_parked: Cell<usize>,
+    /// What was learnt of host processes in looks at them.
+    pub(crate) register: census::Register,
     pub(crate) policy: Policy,
     pub(crate) n_calls: Cell<u64>,
     pub(crate) tracer: Option<Rc<Tracer>>,

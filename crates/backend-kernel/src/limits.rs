@@ -6,7 +6,11 @@
 //! and then whether that is so. Without a limit for memory it looks at how much the host has left:
 //! guests that nobody limited must not take a machine down.
 
+mod hidden;
+mod mappings;
 mod memory;
+mod race;
+mod turns;
 
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
@@ -20,11 +24,11 @@ use kernel_tasks::Kernel;
 use sandbox::MemoryKill;
 use sandbox_spec::Limits;
 
+use self::hidden::Hidden;
 use self::memory::Memory;
 use crate::control::Ending;
 use crate::engine::Engine;
 use crate::engine::census::Census;
-use crate::kernel_process::MOST_TASKS;
 
 /// How often to look while a guest can run ...
 const INTERVAL_NANOS: u64 = 100_000_000;
@@ -40,14 +44,6 @@ const SHARE_OF_LOOKS: u64 = 10;
 const SHARE_OF_LIMITED_LOOKS: u64 = 1;
 /// No guest fills memory faster: bytes in a nanosecond.
 const FASTEST_FILLING: u64 = 16;
-/// So many looks in a row must find hidden processes before the sandbox is ended for them: one that
-/// ends may be listed for a moment after it is forgotten ...
-const LOOKS_AT_HIDDEN: u32 = 3;
-/// ... and for so long.
-const HIDDEN_NANOS: u64 = 400_000_000;
-/// Threads beyond the limit that a sandbox may have for a moment: those that begin and end.
-const OTHER_THREADS: u64 = 200;
-
 /// How many files that guests may have let go of are looked at in one look.
 const LEFT_BEHIND_PER_LOOK: usize = 32;
 
@@ -62,9 +58,7 @@ pub struct Watch {
     cpu_time: Option<Duration>,
     because: Rc<Cell<Option<Ending>>>,
     n_looks: Cell<u64>,
-    max_tasks: u64,
-    /// How often in a row there were hidden processes, and since when.
-    hidden: Cell<Option<(u32, Instant)>>,
+    hidden: Hidden,
     /// When to look again.
     interval: Cell<u64>,
     next: Cell<Instant>,
@@ -86,8 +80,7 @@ impl Watch {
             cpu_time: limits.cpu_time,
             because: Rc::clone(because),
             n_looks: Cell::new(0),
-            max_tasks: limits.processes.unwrap_or(MOST_TASKS).min(MOST_TASKS).into(),
-            hidden: Cell::new(None),
+            hidden: Hidden::default(),
             interval: Cell::new(INTERVAL_NANOS),
             next: Cell::new(Instant::NEVER),
             me: Weak::clone(me),
@@ -140,15 +133,15 @@ impl Watch {
             self.memory.look(&census);
         }
         self.look_at_cpu_time(&census);
-        self.look_for_hidden(&census);
+        self.look_for_hidden(&engine, &census);
         let most = match (engine.is_quiet(), self.memory.is_limited()) {
-            (true, false) => QUIET_INTERVAL_NANOS,
+            (true, false) if census.n_unknown == 0 => QUIET_INTERVAL_NANOS,
             (true, true) => QUIET_LIMITED_NANOS,
-            (false, _) => INTERVAL_NANOS,
+            _ => INTERVAL_NANOS,
         };
         let took = host_sys::own_cpu_time().saturating_sub(started);
         let interval = self.until_filled().clamp(LEAST_INTERVAL_NANOS, most);
-        let presses = self.memory.is_limited() || self.hidden.get().is_some();
+        let presses = self.memory.is_limited() || self.hidden.is_suspected();
         let share = if presses { SHARE_OF_LIMITED_LOOKS } else { SHARE_OF_LOOKS };
         self.interval.set(interval.max(took.saturating_mul(share)));
     }
@@ -161,20 +154,10 @@ impl Watch {
 
     /// A process that the kernel was not told of was made by code that attacks its shim. What more it
     /// would do, nobody knows: everything ends.
-    fn look_for_hidden(&self, census: &Census) {
-        let most_threads = 2 * self.max_tasks + OTHER_THREADS;
-        if census.n_hidden == 0 && census.n_threads() <= most_threads {
-            return self.hidden.set(None);
-        }
-        let (n_looks, since) = self.hidden.get().unwrap_or((0, timers::now()));
-        self.hidden.set(Some((n_looks + 1, since)));
-        let is_certain =
-            n_looks + 1 >= LOOKS_AT_HIDDEN && since.after(HIDDEN_NANOS) <= timers::now();
-        if is_certain || census.is_flood() {
+    fn look_for_hidden(&self, engine: &Engine, census: &Census) {
+        if self.hidden.is_proved(census, engine.n_threads.get() as u64, timers::now()) {
             self.because.set(Some(Ending::ProcessesHidden));
-            if let Some(engine) = self.engine.upgrade() {
-                engine.kill_children();
-            }
+            engine.kill_children();
             self.kernel.kill_all();
         }
     }

@@ -33,6 +33,9 @@ const SIGSYS: i32 = 31;
 const SIGKILL: u8 = 9;
 /// How much later than the kernel process itself its starter ends it for the time that is over.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long a sandbox whose time is limited may take to start, beside that time: a root may be a large
+/// archive, or on a slow disk.
+const START_GRACE: Duration = Duration::from_secs(20);
 
 /// Starts a kernel process, and waits until it has loaded the program.
 pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, StartError> {
@@ -97,7 +100,8 @@ pub fn start(spec: &SandboxSpec, streams: Streams) -> Result<Box<dyn Sandbox>, S
         ends_by: None,
         has_pid_namespace,
     };
-    match control::receive(&mut handle.reader).map_err(host("hear of the kernel process"))? {
+    let news = handle.news_of_start(spec.limits.timeout);
+    match news.map_err(host("hear of the kernel process"))? {
         Some(News::Started(layers)) => {
             handle.layers = layers;
             handle.set_time(spec.limits.timeout);
@@ -221,7 +225,7 @@ struct Handle {
 }
 
 impl Handle {
-    /// The time of the guest begins.
+    /// The time of the start, or of the guest, begins.
     fn set_time(&mut self, limit: Option<Duration>) {
         self.started = Instant::now();
         let time = limit.and_then(|time| time.checked_add(GRACE));
@@ -243,6 +247,16 @@ impl Handle {
             self.reader.get_ref().set_read_timeout(None)?;
         }
         news
+    }
+
+    /// The first news of the kernel process, if it comes in time.
+    fn news_of_start(&mut self, limit: Option<Duration>) -> io::Result<Option<News>> {
+        self.set_time(limit.and_then(|time| time.checked_add(START_GRACE)));
+        self.news().map_err(|cause| match cause.kind() {
+            // What is left of it goes with the handle.
+            io::ErrorKind::WouldBlock => io::Error::other("it is not ready in time"),
+            _ => cause,
+        })
     }
 
     /// What is known of a sandbox whose kernel process had to be ended.

@@ -7,7 +7,7 @@ mod processes;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use processes::{PATIENCE, assert_gone, descendants, processes, start_until_ready};
+use processes::{PATIENCE, assert_gone, descendants, processes, start_until_ready, wait_for_end};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A sandbox in which three processes sleep.
@@ -103,6 +103,46 @@ fn time_is_over_also_when_the_kernel_is_stuck() {
     send(kernel, Signal::STOP);
     assert_eq!(wait(&mut child).code(), Some(124));
     assert_gone(&inside);
+}
+
+/// The same, before there is a guest.
+#[test]
+fn time_is_over_also_when_the_start_is_stuck() {
+    let folder = tempfile::tempdir().unwrap();
+    // Many mounts, so that there is time to stop the kernel process before it has started.
+    let mounts = (0..400).map(|n| format!("{}:/mounted-{n}", folder.path().display()));
+    let mounts: Vec<_> = mounts.flat_map(|mount| ["--mount".to_owned(), mount]).collect();
+    for _ in 0..20 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_belljar"))
+            .args(["run", "--timeout", "1s"])
+            .args(&mounts)
+            .args(["--", "true"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let list = format!("/proc/{0}/task/{0}/children", child.id());
+        let kernel = loop {
+            let text = std::fs::read_to_string(&list).unwrap();
+            match text.split_whitespace().next().map(|word| word.parse().unwrap()) {
+                Some(kernel) => break kernel,
+                None => assert_eq!(child.try_wait().unwrap(), None),
+            }
+        };
+        send(kernel, Signal::STOP);
+        let inside = descendants(child.id());
+        let code = wait_for_end(&mut child).code();
+        assert_gone(&inside);
+        let errors = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+        // It was too late, and the guest had started.
+        if code == Some(124) || code == Some(0) {
+            continue;
+        }
+        assert_eq!(code, Some(125), "{errors}");
+        assert!(errors.contains("it is not ready in time"), "{errors}");
+        return;
+    }
+    panic!("the kernel process starts faster than it can be stopped");
 }
 
 #[test]

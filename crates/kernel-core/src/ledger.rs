@@ -49,8 +49,11 @@ pub const ALLOCATION: u64 = 48;
 /// give back, and is not killed. Half of it is for what every program needs to go on.
 const RESERVED_PART: u64 = 32;
 
-/// What is outside is looked at again before a charge is refused, but not more often than this.
+/// What is outside is looked at again before a charge is refused, but not more often than this ...
 const LOOK_INTERVAL_NANOS: u64 = 2_000_000;
+/// ... nor than this many times what the last look took: a guest that goes on asking is not to keep the kernel process
+/// busy with looking.
+const LOOK_SHARE: u64 = 20;
 
 /// There is no room for a charge. What that means to the guest is for the call to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,8 @@ struct Ledger {
     on_host: Cell<u64>,
     measured: Cell<Measured>,
     measured_at: Cell<u64>,
+    /// What the last look before a refusal took, in nanoseconds.
+    look_took: Cell<u64>,
 }
 
 thread_local! {
@@ -94,6 +99,7 @@ thread_local! {
             on_host: Cell::new(0),
             measured: Cell::new(Measured { guests: 0, own: 0 }),
             measured_at: Cell::new(0),
+            look_took: Cell::new(0),
         }
     };
     static OUTSIDE: RefCell<Option<Rc<dyn Outside>>> = const { RefCell::new(None) };
@@ -189,12 +195,18 @@ fn fits(more: u64, reserved_part: u64) -> bool {
 /// Measures what is outside, if that was not done just now.
 #[cold]
 fn look_again() -> bool {
-    let last = LEDGER.with(|ledger| ledger.measured_at.get());
-    if timers::now().0.saturating_sub(last) < LOOK_INTERVAL_NANOS {
+    let (last, took) = LEDGER.with(|ledger| (ledger.measured_at.get(), ledger.look_took.get()));
+    let pause = LOOK_INTERVAL_NANOS.max(took.saturating_mul(LOOK_SHARE));
+    let started = timers::now().0;
+    if started.saturating_sub(last) < pause {
         return false;
     }
     let Some(outside) = OUTSIDE.with_borrow(Clone::clone) else { return false };
     note(outside.measure());
+    LEDGER.with(|ledger| {
+        let ended = ledger.measured_at.get();
+        ledger.look_took.set(ended.saturating_sub(started));
+    });
     true
 }
 
@@ -343,6 +355,30 @@ mod tests {
         assert_eq!((held(), held_with_guests()), (150, 350));
         note(Measured { guests: 200, own: 300 });
         assert_eq!((held(), held_with_guests(), room()), (350, 550, 450));
+    }
+
+    #[test]
+    fn whoever_is_refused_again_and_again_does_not_keep_the_host_busy() {
+        /// Looks that take long, counted.
+        struct Dear(Cell<u32>);
+        impl Outside for Dear {
+            fn measure(&self) -> Measured {
+                self.0.set(self.0.get() + 1);
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                Measured { guests: 5000, own: 0 }
+            }
+
+            fn can_fill(&self) {}
+        }
+        set_limit(ALL);
+        note(Measured { guests: 5000, own: 0 });
+        let outside = Rc::new(Dear(Cell::new(0)));
+        set_outside(Rc::<Dear>::clone(&outside));
+        let started = timers::now().0;
+        while timers::now().0 - started < 150_000_000 {
+            assert!(Charge::new(Kind::Queues, 20).is_err());
+        }
+        assert_eq!(outside.0.get(), 1);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Space {
     pub trampolines: Cell<u64>,
     /// Where its copies trap.
     pub advice: Advice,
+    /// How often it was copied since a program was started: a copy of a copy is in the second one.
+    pub generation: Cell<u32>,
 }
 
 /// What a process may use without asking.
@@ -179,6 +181,7 @@ impl Space {
             is_shared: Cell::default(),
             trampolines: Cell::default(),
             advice: Advice::default(),
+            generation: Cell::default(),
         }
     }
 

@@ -139,6 +139,7 @@ impl Engine {
         space.next_file.set(parent.next_file.get());
         space.trampolines.set(parent.trampolines.get());
         space.advice.set_origin(parent);
+        space.generation.set(parent.generation.get().saturating_add(1));
         space.prepare_slot(index);
         let newborn = Newborn { space: Rc::clone(&space), theirs: Some(theirs) };
         self.newborn.replace(Some(newborn));

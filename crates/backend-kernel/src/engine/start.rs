@@ -15,6 +15,7 @@ use kernel_tasks::thread::CpuSet;
 
 use super::Engine;
 use super::answers::Answers;
+use super::census::Register;
 use super::wait::Policy;
 use crate::control::Refusal;
 use crate::kernel_process::{kernel_step, step};
@@ -69,6 +70,7 @@ pub fn new_engine(kernel: &Rc<Kernel>, tracer: Option<Tracer>) -> Result<Rc<Engi
         wakes: RefCell::default(),
         n_threads: Cell::default(),
         n_parked: Cell::default(),
+        register: Register::default(),
         policy: Policy::new(n_cpus).map_err(step("make a timer"))?,
         n_calls: Cell::default(),
         tracer: tracer.map(Rc::new),

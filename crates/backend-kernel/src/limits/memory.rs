@@ -19,6 +19,9 @@ use linux_abi::tasks::ExitStatus;
 use sandbox::MemoryKill;
 use sandbox_spec::Limits;
 
+use super::mappings::Mappings;
+use super::race::{Race, Runner};
+use super::turns::Turns;
 use crate::control::Ending;
 use crate::engine::census::{Census, Listed};
 
@@ -30,6 +33,11 @@ const FILES_PER_LOOK: usize = 128;
 /// back.
 const SLACK: u64 = 4 << 20;
 const TRIM_NANOS: u64 = 100_000_000;
+/// What mappings may hold unseen is one part in this many of the limit.
+const UNSEEN_PART: u64 = 16;
+/// Guests that have so many mappings that counting takes longer are stopped meanwhile: they must not gain
+/// time by it.
+const COUNTING_NANOS: u64 = 1_000_000;
 /// So many processes that were killed for want of memory are told of.
 const MAX_KILLS_TOLD: usize = 8;
 
@@ -70,13 +78,6 @@ enum Excess {
     Disk,
 }
 
-/// Stops all guests, or has them go on.
-fn stop_all(census: &Census, is_to_stop: bool) {
-    for pid in census.processes.iter().filter_map(|it| it.state.pid) {
-        host_sys::stop_child(pid, is_to_stop);
-    }
-}
-
 /// When a process was killed, and what was held then.
 #[derive(Clone, Copy)]
 struct Kill {
@@ -98,6 +99,10 @@ pub struct Memory {
     /// What guests had of memory files when it was last looked.
     shared: Cell<u64>,
     trimmed_at: Cell<Instant>,
+    /// Counts mappings, if there is a limit.
+    mappings: Option<Mappings>,
+    race: Race,
+    turns: Turns,
 }
 
 impl Memory {
@@ -120,6 +125,9 @@ impl Memory {
             own_at_start: own_bytes(),
             shared: Cell::new(0),
             trimmed_at: Cell::new(Instant(0)),
+            mappings: limit.map(|_| Mappings::new()),
+            race: Race::default(),
+            turns: Turns::default(),
         }
     }
 
@@ -158,7 +166,42 @@ impl Memory {
         } else {
             host_memory::recount_all();
         }
-        Measured { guests: census.bytes(), own: self.own() }
+        let own = self.own();
+        let guests = census.bytes();
+        Measured { guests: guests.saturating_add(self.mappings(census, guests)), own }
+    }
+
+    /// What the host holds for mappings of guests, if there is a limit.
+    fn mappings(&self, census: &Census, guests: u64) -> u64 {
+        let (Some(limit), Some(mappings)) = (self.limit, &self.mappings) else { return 0 };
+        let room = limit.saturating_sub(ledger::held().saturating_add(guests));
+        let (was_standstill, started) = (self.turns.is_standstill(), timers::now());
+        let stopped = self.turns.stopped();
+        let stop = || {
+            if !self.turns.is_standstill() && started.after(COUNTING_NANOS) <= timers::now() {
+                self.turns.stop_all(census);
+            }
+        };
+        let bytes = mappings.bytes(census, room, limit / UNSEEN_PART, stop);
+        if self.turns.is_standstill() && !was_standstill {
+            self.turns.stop_only(census, &stopped);
+        }
+        bytes
+    }
+
+    /// Has those go on that may, while all fits.
+    fn give_turns(&self, census: &Census, held: u64) {
+        let Some(limit) = self.limit else { return self.turns.stop_only(census, &[]) };
+        let runner = |it: &Listed| {
+            Some(Runner {
+                pid: it.state.pid?,
+                size: it.bytes().saturating_add(it.state.shared),
+                cpu_time: it.cpu_time,
+                is_asleep: it.state.is_asleep,
+            })
+        };
+        let runners: Vec<_> = census.processes.iter().filter_map(runner).collect();
+        self.turns.stop_only(census, &self.race.who_waits(&runners, held, limit));
     }
 
     /// What the kernel process itself has come to hold.
@@ -190,13 +233,11 @@ impl Memory {
             (false, false) => None,
         };
         let Some(why) = why else {
-            if self.last_kill.take().is_some() {
-                stop_all(census, false);
-            }
-            return;
+            self.last_kill.set(None);
+            return self.give_turns(census, held);
         };
         // Whoever fills memory would go on while another one goes, and there may be many.
-        stop_all(census, true);
+        self.turns.stop_all(census);
         // One at a time, unless more is held than when the last one was killed.
         let now = timers::now();
         let is_going = |kill: Kill| held <= kill.held && now < kill.at.after(GOING_NANOS);
