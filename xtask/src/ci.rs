@@ -8,8 +8,8 @@ use clap::Parser;
 
 use crate::command::succeed;
 use crate::{
-    check, cpython, deny, faults, fuzz, guest_tests, hostile, parallel, programs, setup, skills,
-    skips, stress, surface,
+    check, cpython, deny, dist, faults, fuzz, guest_tests, hostile, parallel, programs, setup,
+    skills, skips, stress, surface,
 };
 
 /// Gives a subcommand its options without a command line.
@@ -43,7 +43,7 @@ pub fn run() -> Result<()> {
 
 /// Runs every step, says how long each took, and fails if any failed.
 fn run_steps() -> Result<()> {
-    let steps: [(&str, Step); 15] = [
+    let steps: [(&str, Step); 16] = [
         ("setup", setup::run),
         ("check", check::run),
         ("dependencies", deny::run),
@@ -53,6 +53,7 @@ fn run_steps() -> Result<()> {
         ("programs", || programs::run(&options(&["--jobs", "2"]))),
         ("CPython's tests, quick", || cpython::run(&options(&[]))),
         ("example skills", || skills::run(&options(&[]))),
+        ("packages of a release", || dist::run(&options(&["--try"]))),
         ("stress", stress::run),
         ("rules of the filters", || surface::run(&options(&[]))),
         ("hostile guests", || hostile::run(&options(&["--jobs", "4"]))),

@@ -10,6 +10,7 @@ mod ci;
 mod command;
 mod cpython;
 mod deny;
+mod dist;
 mod docs;
 mod faults;
 mod fuzz;
@@ -49,6 +50,8 @@ enum Command {
     Check,
     /// Check licences, duplicates, sources and vulnerabilities of what we depend on
     Deny,
+    /// Make what a release consists of: a static program, packages, digests
+    Dist(dist::Options),
     /// Write the pages that are made from code
     Docs,
     /// Measure the sandbox against native, and others
@@ -95,6 +98,7 @@ fn run(command: Command) -> Result<()> {
         Command::Setup => setup::run(),
         Command::Check => check::run(),
         Command::Deny => deny::run(),
+        Command::Dist(options) => dist::run(&options),
         Command::Docs => docs::run(),
         Command::Bench(options) => bench::run(&options),
         Command::Faults(options) => faults::run(&options),

@@ -10,6 +10,7 @@ mod speak;
 
 mod backends;
 mod blocked;
+mod completions;
 mod conform;
 mod diff;
 mod doctor;
@@ -36,7 +37,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Runs agent skills, and any Linux program, in a sandbox with its own kernel.
 #[derive(Parser)]
-#[command(name = "belljar", version, about, propagate_version = true)]
+#[command(name = "belljar", version = env!("BELLJAR_VERSION"), about, propagate_version = true)]
 #[command(after_help = "Exit codes of `run`: the program's own; 128+n if signal n killed it; \
     124 after a time-out; 125 if the sandbox could not start or broke; 126 if the program cannot \
     be executed; 127 if it was not found.")]
@@ -61,6 +62,11 @@ enum Command {
     Syscalls(syscalls::Options),
     /// Show what this host offers, and which boundary is in force
     Doctor(doctor::Options),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::Options),
+    /// Write the manual pages (used to pack releases)
+    #[command(hide = true)]
+    Manual(completions::ManualOptions),
     /// Try one host feature in this process (used by `doctor`)
     #[command(hide = true)]
     Probe(probe::Options),
@@ -96,6 +102,8 @@ fn main() -> ExitCode {
         Command::Conform(options) => conform::run(&options),
         Command::Syscalls(options) => syscalls::run(&options),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Completions(options) => completions::run(&options, Cli::command()),
+        Command::Manual(options) => completions::write_manual(&options, Cli::command()),
         Command::Probe(options) => Ok(probe::run(&options)),
     };
     outcome.unwrap_or_else(|failure| failure.report())
