@@ -11,6 +11,7 @@ mod install;
 mod names;
 mod processes;
 mod scratch;
+mod shown;
 mod skill;
 mod sockets;
 mod tar;
@@ -25,7 +26,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "elf", parse: elf::program },
     Target { name: "interpreter", parse: elf::interpreter },
     Target { name: "script", parse: elf::script },
@@ -41,6 +42,8 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "control", parse: host::control },
     Target { name: "porter", parse: host::porter },
     Target { name: "dns", parse: names::message },
+    Target { name: "printable", parse: shown::printable },
+    Target { name: "difference", parse: shown::difference },
 ];
 
 /// Calls a target by its name.
