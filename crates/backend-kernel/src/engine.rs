@@ -27,6 +27,7 @@ use guest_process::{SharedBell, Zygote};
 use kernel_core::executor::Executor;
 use kernel_core::host_events::HostEvents;
 use kernel_core::timers::Timers;
+use linux_abi::Pid;
 
 use crate::trace::Tracer;
 use answers::Answers;
@@ -95,4 +96,15 @@ pub struct Engine {
     pub(crate) policy: Policy,
     pub(crate) n_calls: Cell<u64>,
     pub(crate) tracer: Option<Rc<Tracer>>,
+}
+
+impl Engine {
+    /// The process whose call is being answered now, if one is.
+    pub fn caller(&self) -> Option<Pid> {
+        let current = self.current.try_borrow().ok()?;
+        let place = current.as_ref()?;
+        let seat = place.space.known_seat(place.index)?;
+        let thread = seat.thread.try_borrow().ok()?;
+        thread.as_ref().map(|thread| thread.process().pid)
+    }
 }

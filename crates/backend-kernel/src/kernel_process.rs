@@ -193,6 +193,9 @@ impl Sandbox {
         let tracer = trace::open(spec)?;
         lockdown::note(&mut layers, awaited.restrict_files(spec));
         let engine = new_engine(&kernel, tracer)?;
+        if let Some(supervision) = &supervision {
+            supervision.set_engine(&engine);
+        }
         let watches =
             watch_the_host(&engine, &children, starter).map_err(kernel_step("watch the host"))?;
         let mut credentials = Credentials::of_user(uid, gid);

@@ -122,14 +122,26 @@ impl Drop for Porter {
     }
 }
 
+/// Whether everything is known of what was blocked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// The kernel process has told all of it.
+    All,
+    /// It was ended before it could.
+    NotAll,
+}
+
 /// Writes what was blocked where there is no porter to the audit log. Returns how many lines it
 /// should have and has not.
-pub fn write_offline(audit: AuditLog, records: &[ConnectionRecord]) -> u64 {
+pub fn write_offline(audit: AuditLog, records: &[ConnectionRecord], known: Known) -> u64 {
     let mut ledger = Ledger::new(Some(audit));
     for record in records {
         let (verdict, reason, name) = (record.verdict, record.reason.clone(), record.name.clone());
         let decision = Decision { verdict, reason, name };
         ledger.decided(record.kind, record.address, &decision, None);
+    }
+    if known == Known::NotAll {
+        ledger.cut_off();
     }
     ledger.finish().audit_lost
 }

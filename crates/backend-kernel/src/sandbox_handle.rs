@@ -24,7 +24,7 @@ use crate::ahead::Ahead;
 use crate::control::{self, Ending, News, Order, Purpose, Refusal, Used};
 use crate::control_group::{self, ControlGroup};
 use crate::kernel_process::Starter;
-use crate::porter::{self, Line, Porter};
+use crate::porter::{self, Known, Line, Porter};
 use crate::{NAME, capabilities, held_places, kernel_process, namespaces};
 
 /// What a process dies of that breaks its filter.
@@ -259,11 +259,19 @@ impl Handle {
         })
     }
 
+    /// Writes the audit log where there is no porter that does. What a kernel process has kept from
+    /// leaving and has not told is lost, and the log says that. Returns how many lines are missing.
+    fn write_offline(&mut self, known: Known) -> u64 {
+        let audit = self.audit.take();
+        audit.map_or(0, |audit| porter::write_offline(audit, &self.connections, known))
+    }
+
     /// What is known of a sandbox whose kernel process had to be ended.
     fn report_of_stuck(&mut self) -> ExitReport {
         let _ = kill_process(self.pid, Signal::KILL);
         self.obituary();
         self.has_ended = true;
+        let offline = self.write_offline(Known::NotAll);
         let seen = self.porter.take().map(Porter::finish).unwrap_or_default();
         self.connections.extend(seen.connections);
         ExitReport {
@@ -275,7 +283,7 @@ impl Handle {
             containment: std::mem::take(&mut self.layers),
             memory_kills: Vec::new(),
             memory_kills_by_host: self.group.take().map_or(0, |it| it.n_memory_kills()),
-            audit_lost: seen.audit_lost,
+            audit_lost: offline.saturating_add(seen.audit_lost),
             more_connections: seen.more,
         }
     }
@@ -327,9 +335,7 @@ impl Sandbox for Handle {
                         self.obituary();
                     }
                     self.connections = blocked;
-                    let offline = self.audit.take();
-                    let offline =
-                        offline.map_or(0, |it| porter::write_offline(it, &self.connections));
+                    let offline = self.write_offline(Known::All);
                     let seen = self.porter.take().map(Porter::finish).unwrap_or_default();
                     self.connections.extend(seen.connections);
                     let audit_lost = offline.saturating_add(seen.audit_lost);
@@ -387,6 +393,8 @@ impl Drop for Handle {
             }
             self.obituary();
         }
+        // Whoever has been told the end has written it.
+        self.write_offline(Known::NotAll);
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod asks;
 mod denials;
+mod fair;
 mod files;
 mod missing;
 mod processes;
@@ -12,7 +13,8 @@ mod rules;
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::rc::Rc;
+use std::path::PathBuf;
+use std::rc::{Rc, Weak};
 
 use kernel_core::supervisor::{FileEvent, ProcessEvent, Right, Supervisor, Transport};
 use kernel_core::timers;
@@ -23,8 +25,11 @@ use sandbox_spec::{
     metadata_at,
 };
 
+use crate::engine::Engine;
+
 use asks::Asks;
 use denials::Denials;
+use fair::Doer;
 use files::Files;
 use missing::Missing;
 use processes::Processes;
@@ -40,9 +45,10 @@ pub struct Supervision {
     rules: Rules,
     recording: Recording,
     records: RefCell<Records>,
+    /// Knows whose call is being answered.
+    engine: RefCell<Weak<Engine>>,
 }
 
-#[derive(Default)]
 struct Records {
     processes: Processes,
     files: Files,
@@ -53,19 +59,45 @@ struct Records {
     missing: Missing,
 }
 
+impl Records {
+    /// A guest may look for secrets in these home folders.
+    fn new(homes: Vec<PathBuf>) -> Self {
+        Self {
+            processes: Processes::default(),
+            files: Files::default(),
+            connections: Vec::new(),
+            more_connections: 0,
+            denials: Denials::default(),
+            asks: Asks::default(),
+            missing: Missing::new(homes),
+        }
+    }
+}
+
 impl Supervision {
     /// What looks on at this sandbox, if anything has to.
     pub fn of(spec: &SandboxSpec, fs: &FsContext) -> Option<Rc<Self>> {
         if spec.recording == Recording::Off && spec.rules.is_empty() {
             return None;
         }
-        let mut records = Records::default();
+        let mut records = Records::new(homes(spec));
         records.processes.begin(timers::now());
         Some(Rc::new(Self {
             rules: Rules::new(&spec.rules, fs),
             recording: spec.recording,
             records: RefCell::new(records),
+            engine: RefCell::default(),
         }))
+    }
+
+    /// From now on it can be asked who does something.
+    pub fn set_engine(&self, engine: &Rc<Engine>) {
+        self.engine.replace(Rc::downgrade(engine));
+    }
+
+    /// The process whose call is being answered.
+    fn doer(&self) -> Doer {
+        self.engine.borrow().upgrade().and_then(|engine| engine.caller())
     }
 
     /// The program that was denied last, if any was.
@@ -75,7 +107,7 @@ impl Supervision {
 
     /// What the guest has done. Denials are told even if nothing else is recorded.
     pub fn activity(&self) -> Activity {
-        let records = self.records.take();
+        let records = self.records.replace(Records::new(Vec::new()));
         let mut activity = Activity {
             connections: records.connections,
             more_connections: records.more_connections,
@@ -104,7 +136,7 @@ impl Supervisor for Supervision {
             }
             return Ok(());
         }
-        self.records.borrow_mut().denials.add(right, path);
+        self.records.borrow_mut().denials.add(self.doer(), right, path);
         Err(Errno::EACCES)
     }
 
@@ -112,7 +144,7 @@ impl Supervisor for Supervision {
         let is_allowed = self.rules.allows(right, path);
         // As with denials: what was refused is told even if nothing else is recorded.
         if self.recording == Recording::On || !is_allowed {
-            self.records.borrow_mut().asks.add(right, path, is_allowed);
+            self.records.borrow_mut().asks.add(self.doer(), right, path, is_allowed);
         }
         if is_allowed { Ok(()) } else { Err(Errno::EACCES) }
     }
@@ -125,7 +157,7 @@ impl Supervisor for Supervision {
 
     fn missing(&self, path: &[u8]) {
         if self.recording == Recording::On {
-            self.records.borrow_mut().missing.add(path);
+            self.records.borrow_mut().missing.add(self.doer(), path);
         }
     }
 
@@ -165,6 +197,15 @@ impl Supervisor for Supervision {
             records.more_connections += 1;
         }
     }
+}
+
+/// The home folders that a guest may guess: its own, whatever it is told of it, and root's.
+fn homes(spec: &SandboxSpec) -> Vec<PathBuf> {
+    let told = spec.environment.iter().filter(|(name, _)| name == "HOME");
+    let told = told.map(|(_, value)| PathBuf::from(value));
+    let mut homes: Vec<PathBuf> = told.collect();
+    homes.extend([spec.identity.home.clone(), PathBuf::from("/root")]);
+    homes
 }
 
 /// Bytes of the guest's as text.

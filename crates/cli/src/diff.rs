@@ -7,6 +7,7 @@ use std::path::{Component, Path};
 use std::process::ExitCode;
 
 use clap::Args;
+use host_sys::beneath::Folder;
 use sandbox::Streams;
 use sandbox_spec::{ByteSize, Change, Happened, Now, RootWrites, printable_path};
 use serde_json::json;
@@ -49,7 +50,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
                 .hint("name a program, or the folder of earlier runs with --overlay DIR")
                 .code(2));
         };
-        if !folder.is_dir() {
+        if Folder::at(folder).is_err() {
             return Err(Failure::new(format!("there is no folder {}", printable_path(folder))));
         }
         let changes = backends::choose(launch.backend)?.kept_changes(&spec)?;
@@ -120,10 +121,9 @@ fn line(text: &mut String, sign: char, depth: usize, name: &Path, details: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     fn change(path: &str, happened: Happened, now: Now) -> Change {
-        Change { path: PathBuf::from(path), happened, now }
+        Change::new(path, happened, now)
     }
 
     #[test]

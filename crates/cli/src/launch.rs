@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use host_sys::beneath::ResultFile;
 use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
 use sandbox_spec::{
-    ConnectionRecord, MoreConnections, RootFs, SandboxSpec, printable, printable_path,
+    ConnectionRecord, MoreConnections, RootFs, SandboxSpec, printable, printable_json,
+    printable_path,
 };
 use serde_json::json;
 
@@ -234,7 +235,7 @@ impl<'p> EndReport<'p> {
                 json!({ "exit_code": failure.exit_code(), "error": failure.message() })
             }
         };
-        let written = self.file.write(format!("{report:#}\n").as_bytes());
+        let written = self.file.write((printable_json(&format!("{report:#}")) + "\n").as_bytes());
         written.map_err(|error| no_report(self.path, &error))
     }
 }

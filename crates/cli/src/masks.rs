@@ -1,9 +1,15 @@
 //! Credentials in a folder that a guest sees because somebody stands in it: they are masked, and
 //! the user is told.
+//!
+//! Guests may have shaped the folder in earlier runs. So nothing in it is reached by its path: links
+//! are read, one by one, in folders that are held.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
+use host_sys::beneath::{Folder, Kind};
 use sandbox_spec::credentials::{credential_places, credentials_at};
 use skills::printable;
 
@@ -12,7 +18,9 @@ use crate::options::home_folder;
 /// How many places are named before the rest is counted.
 const MAX_NAMED: usize = 6;
 /// How many home folders of others are looked at.
-const MAX_HOMES: usize = 1000;
+const MAX_HOMES: usize = 1 << 20;
+/// How many links are followed, as Linux does.
+const MAX_LINKS: usize = 40;
 /// Where home folders are, beside the user's own.
 const HOMES: &str = "/home";
 const HOME_OF_ROOT: &str = "/root";
@@ -39,11 +47,11 @@ impl Masks {
         let mut present = Vec::new();
         for place in places {
             let Some(path) = inside(&folder, &place) else { continue };
-            if place.symlink_metadata().is_ok() {
+            if is_there(&place) {
                 present.push(printable(&path.to_string_lossy()));
             }
             // Where a link leads to is as secret as the link.
-            let target = place.canonicalize().ok();
+            let target = without_links(&place).ok();
             paths.extend(target.and_then(|target| inside(&folder, &target)));
             paths.insert(path);
         }
@@ -59,6 +67,45 @@ impl Masks {
     }
 }
 
+/// Whether something has this absolute path; a link is something.
+fn is_there(place: &Path) -> bool {
+    let (Some(above), Some(name)) = (place.parent(), place.file_name()) else { return true };
+    let folder = without_links(above).and_then(|above| Folder::at_exactly(&above));
+    folder.and_then(|folder| folder.status_of(name)).is_ok_and(|status| status.is_some())
+}
+
+/// The path, without links in it, of what an absolute path leads to.
+fn without_links(path: &Path) -> io::Result<PathBuf> {
+    let part = |part: Component<'_>| part.as_os_str().to_owned();
+    let mut way: VecDeque<OsString> = path.components().map(part).collect();
+    let (mut at, mut n_links) = (PathBuf::from("/"), 0);
+    while let Some(name) = way.pop_front() {
+        match Path::new(&name).components().next() {
+            Some(Component::RootDir) => at = PathBuf::from("/"),
+            Some(Component::ParentDir) => {
+                at.pop();
+            }
+            Some(Component::Normal(_)) => {
+                let folder = Folder::at_exactly(&at)?;
+                let status = folder.status_of(&name)?.ok_or(io::ErrorKind::NotFound)?;
+                if status.kind != Kind::Link {
+                    at.push(&name);
+                    continue;
+                }
+                n_links += 1;
+                if n_links > MAX_LINKS {
+                    return Err(io::ErrorKind::QuotaExceeded.into());
+                }
+                for part in folder.read_link(&name)?.components().map(part).rev() {
+                    way.push_front(part);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(at)
+}
+
 /// The path from `folder` to something that is in it.
 fn inside(folder: &Path, place: &Path) -> Option<PathBuf> {
     let path = place.strip_prefix(folder).ok()?;
@@ -69,8 +116,9 @@ fn inside(folder: &Path, place: &Path) -> Option<PathBuf> {
 fn homes(folder: &Path, own: Option<&Path>) -> Vec<Option<PathBuf>> {
     let mut homes = vec![own.map(Path::to_path_buf)];
     let mut candidates = vec![PathBuf::from(HOME_OF_ROOT)];
-    let others = std::fs::read_dir(HOMES).into_iter().flatten().flatten().take(MAX_HOMES);
-    candidates.extend(others.map(|entry| entry.path()));
+    let others = Folder::at(Path::new(HOMES)).and_then(|homes| homes.list(MAX_HOMES));
+    let others = others.unwrap_or_default().into_iter();
+    candidates.extend(others.map(|entry| Path::new(HOMES).join(entry.name)));
     let is_near = |home: &PathBuf| home.starts_with(folder) || folder.starts_with(home);
     homes.extend(candidates.into_iter().filter(is_near).map(Some));
     homes
@@ -128,5 +176,27 @@ mod tests {
         assert!(warning(Path::new("/h/project"), Some(Path::new("/h")), &[]).is_none());
         let said = warning(Path::new("/h/.aws"), Some(Path::new("/h")), &[]).unwrap();
         assert!(said.contains("holds AWS keys"), "{said}");
+    }
+
+    #[test]
+    fn links_are_read_as_the_host_reads_them() {
+        use std::os::unix::fs::symlink;
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("a/b")).unwrap();
+        std::fs::write(top.join("a/b/file"), "").unwrap();
+        symlink("a", top.join("l")).unwrap();
+        symlink("../l/b/../b/file", top.join("a/far")).unwrap();
+        symlink(top.join("l/b"), top.join("absolute")).unwrap();
+        symlink("gone", top.join("dangling")).unwrap();
+        symlink("loop", top.join("loop")).unwrap();
+        for path in
+            ["a/b/file", "l/b/file", "a/far", "l/far", "absolute/file", "dangling", "loop", "gone"]
+        {
+            let path = top.join(path);
+            assert_eq!(without_links(&path).ok(), path.canonicalize().ok(), "{}", path.display());
+            assert_eq!(is_there(&path), path.symlink_metadata().is_ok(), "{}", path.display());
+        }
+        assert!(is_there(Path::new("/")));
     }
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use host_sys::beneath::ResultFile;
 use sandbox::{End, ExitReport, Usage};
 use sandbox_spec::{
-    Activity, Change, MAX_NAME_CHARS, MountAccess, NetworkPolicy, SandboxSpec, printable_json,
-    printable_path, printable_within,
+    Activity, Change, MAX_NAME_CHARS, MoreOfKind, MountAccess, NetworkPolicy, SandboxSpec,
+    printable_json, printable_path, printable_within,
 };
 use serde::Serialize;
 use skills::RunPlan;
@@ -260,7 +260,8 @@ pub fn tell_denied(activity: Option<&Activity>) {
     let n_asked = activity.asked.iter().filter(|ask| !ask.is_allowed).count();
     if n_asked > 0 {
         eprintln!(
-            "it asked about {n_asked} paths and was told no by the policy; --report lists them"
+            "it asked about {n_asked} paths and was told no by the policy; --report FILE.html lists \
+             them"
         );
     }
     if activity.denied.is_empty() {
@@ -272,10 +273,11 @@ pub fn tell_denied(activity: Option<&Activity>) {
         let advice = Advice::of_path(denial.wanted, &denial.path).words();
         eprintln!("  {} {path}   ({advice})", denial.wanted.word());
     }
-    let n_told = u64::try_from(activity.denied.len().saturating_sub(MAX_TOLD)).unwrap_or(u64::MAX);
-    let more = n_told.saturating_add(activity.more_denied);
-    if more > 0 {
-        eprintln!("  and {more} more; --report shows them");
+    if let Some(more @ 1..) = activity.denied.len().checked_sub(MAX_TOLD) {
+        eprintln!("  and {more} more; --report FILE.html lists them");
+    }
+    for MoreOfKind { kind, times } in &activity.more_denied_by_kind {
+        eprintln!("  and {times} times more that is counted and not listed anywhere: {kind}");
     }
 }
 

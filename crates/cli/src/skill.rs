@@ -16,6 +16,7 @@ mod install_python;
 mod install_step;
 mod installer;
 mod inventory;
+mod leads;
 mod learn;
 pub mod listing;
 mod pack;

@@ -6,6 +6,8 @@
 //! guest resets the terminal first, and whoever asks throws away what was typed before the question
 //! was there to be read.
 
+mod reset;
+
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,8 +17,8 @@ use std::sync::Mutex;
 use host_sys::rustix::fs::{OFlags, fcntl_getfl, fstat};
 use host_sys::rustix::process::getpgrp;
 use host_sys::rustix::termios::{
-    InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, Termios, isatty, tcdrain,
-    tcflush, tcgetattr, tcgetpgrp, tcsetattr,
+    InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, Termios, Winsize, isatty,
+    tcdrain, tcflush, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
 };
 use sandbox_spec::printable_lines;
 
@@ -26,46 +28,29 @@ use crate::signals::Signals;
 /// How long an answer may be.
 const MAX_ANSWER_BYTES: usize = 1024;
 
-/// The terminals that a guest could write to since we spoke on them last, by device number. The
-/// words on standard error come from everywhere, and none of them may be forgotten: so this is known
-/// to the process and not passed along.
-static WITH_A_GUEST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+/// The terminals that a guest could write to since we spoke on them last. The words on standard error
+/// come from everywhere, and none of them may be forgotten: so this is known to the process and not
+/// passed along.
+static WITH_A_GUEST: Mutex<Vec<HandedOver>> = Mutex::new(Vec::new());
 
-/// What is sent to a terminal to have it as it was, in this order. Terminals pass over what they do
-/// not know.
-const RESET: &[(&str, &str)] = &[
-    ("\x18\x1b\\", "ends a sequence or a string that is not finished"),
-    (
-        "\x1b7\x1b[?1049l\x1b[?1047l\x1b[?47l",
-        "the main screen; the first one also moves the cursor",
-    ),
-    ("\x1b[!p", "soft reset: margins, origin, insertion, keypad, character sets, attributes"),
-    ("\x1b[0m\x1b[0\"q\x1bW", "attributes: concealment, colours; protection from erasing"),
-    ("\x1b%G\x1b(B\x1b)B\x1b*B\x1b+B\x0f", "UTF-8 and the usual character sets"),
-    ("\x1b7\x1b[?69l\x1b[?6l\x1b[r\x1b8", "margins at the edges; the cursor stays"),
-    ("\x1b[4l\x1b[20l\x1b[12h\x1b[?7h\x1b[?45l", "replaces, no line modes, no own echo, wraps"),
-    ("\x1b[?5l\x1b[?25h\x1b[0 q", "no reverse screen, a cursor"),
-    ("\x1b[?2026l", "shows what is sent at once"),
-    ("\x1b[?1l\x1b>\x1b[?66l", "plain cursor keys and keypad"),
-    ("\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l", "the mouse is not told of"),
-    ("\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l", "nor the focus"),
-    ("\x1b[?2004l\x1b[>4m\x1b[=0u", "keys and pasted text arrive as they are"),
-    ("\x1b]8;;\x1b\\", "no link"),
-    ("\x1b]104\x1b\\\x1b]105\x1b\\\x1b]R\x1b\\", "the colours of the palette"),
-    ("\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\\x1b]117\x1b\\\x1b]119\x1b\\", "text and ground"),
-    ("\x1b]0;\x1b\\", "no title of the guest's"),
-    ("\r\n\x1b[0J\x1b#5", "a line of our own, and nothing of the guest's below it"),
-];
+/// A terminal that a guest has.
+#[derive(Clone, Copy)]
+struct HandedOver {
+    /// Its device number.
+    device: u64,
+    /// How large it was.
+    size: Option<Winsize>,
+}
 
 /// A guest starts that has our standard streams.
 pub fn hand_over() {
     let streams = (stdin(), stdout(), stderr());
     let streams = [streams.0.as_fd(), streams.1.as_fd(), streams.2.as_fd()];
-    let found: Vec<u64> = streams.into_iter().filter_map(device).collect();
     if let Ok(mut known) = WITH_A_GUEST.lock() {
-        for terminal in found {
-            if !known.contains(&terminal) {
-                known.push(terminal);
+        for stream in streams {
+            let Some(device) = device(stream) else { continue };
+            if !known.iter().any(|it| it.device == device) {
+                known.push(HandedOver { device, size: tcgetwinsize(stream).ok() });
             }
         }
     }
@@ -76,14 +61,14 @@ pub fn hand_over() {
 pub fn take_back(stream: BorrowedFd<'_>) {
     let Some(terminal) = device(stream) else { return };
     let Ok(mut known) = WITH_A_GUEST.lock() else { return };
-    let Some(at) = known.iter().position(|it| *it == terminal) else { return };
-    known.swap_remove(at);
+    let Some(at) = known.iter().position(|it| it.device == terminal) else { return };
+    let handed_over = known.swap_remove(at);
     drop(known);
     // One that understands no sequences cannot be changed by any, and would show these.
     if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return;
     }
-    let words: String = RESET.iter().map(|(sequence, _)| *sequence).collect();
+    let words = reset::words(handed_over.size, tcgetwinsize(stream).ok());
     // Whoever writes after this finds out that the terminal is gone.
     let _ = stream.try_clone_to_owned().map(|copy| File::from(copy).write_all(words.as_bytes()));
 }

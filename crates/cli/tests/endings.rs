@@ -95,14 +95,22 @@ fn when_the_kernel_dies_everything_dies_and_the_code_is_125() {
 /// A kernel process that cannot get to its own timer is ended from outside.
 #[test]
 fn time_is_over_also_when_the_kernel_is_stuck() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
-    command.args(["run", "--timeout", "2s", "--", "sh", "-c", "echo ready; exec sleep 1000"]);
-    let mut child = start_until_ready(&mut command);
-    let inside = descendants(child.id());
-    let kernel = processes().into_iter().find(|(_, parent)| *parent == child.id()).unwrap().0.0;
-    send(kernel, Signal::STOP);
-    assert_eq!(wait(&mut child).code(), Some(124));
-    assert_gone(&inside);
+    for (signal, code) in [(Signal::STOP, 124), (Signal::KILL, 125)] {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = folder.path().join("audit.jsonl");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
+        command.args(["run", "--timeout", "2s", "--audit"]).arg(&audit);
+        command.args(["--", "sh", "-c", "echo ready; exec sleep 1000"]);
+        let mut child = start_until_ready(&mut command);
+        let inside = descendants(child.id());
+        let kernel = processes().into_iter().find(|(_, parent)| *parent == child.id()).unwrap().0.0;
+        send(kernel, signal);
+        assert_eq!(wait(&mut child).code(), Some(code));
+        assert_gone(&inside);
+        // What it has kept from leaving is lost with it; the log does not keep quiet about that.
+        let log = std::fs::read_to_string(&audit).unwrap();
+        assert!(log.contains(r#""event":"cut-off""#), "{code}: {log:?}");
+    }
 }
 
 /// The same, before there is a guest.

@@ -87,3 +87,19 @@ fn names_that_a_guest_makes() {
         assert!(text.contains("link"), "{command:?}: {text}");
     }
 }
+
+#[test]
+fn names_in_the_report_of_an_end() {
+    let place = Place::new();
+    let unseen = "a\u{202e}b\u{fe0f}\u{34f}\u{17b4}c";
+    let done = belljar(&place, &["run", "--json-report", "r.json", "--", &format!("./{unseen}")]);
+    assert_eq!(done.code, Some(127), "{done:?}");
+    let report = place.work_file("r.json");
+    assert!(report.is_ascii(), "{report}");
+    let value: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(value["exit_code"], 127);
+    for escape in [r"\u{202e}", r"\u{fe0f}", r"\u{34f}", r"\u{17b4}"] {
+        assert!(done.err.contains(escape), "{escape}: {}", done.err);
+    }
+    assert!(!done.err.contains(['\u{202e}', '\u{fe0f}', '\u{34f}', '\u{17b4}']), "{}", done.err);
+}

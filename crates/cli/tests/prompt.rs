@@ -89,7 +89,8 @@ fn differences_are_shown_and_files_are_chosen_one_by_one() {
     pty.wait_for_sent("work? [y/N] ", 2);
     assert!(pty.text().contains("    one\n  - two\n  + TWO\n"), "{}", pty.text());
     pty.type_text("f\n");
-    let answers = ["d", "n", "y", "n", "y"];
+    // What deserves a close look is asked about first, then what is overwritten, then what is new.
+    let answers = ["d", "n", "y", "y", "n"];
     for (n, answer) in answers.into_iter().enumerate() {
         pty.wait_for_sent("no more [y/N] ", n + 1);
         pty.type_text(&format!("{answer}\n"));
@@ -97,7 +98,6 @@ fn differences_are_shown_and_files_are_chosen_one_by_one() {
     assert_eq!(pty.finish(), Some(0));
     let text = pty.text();
     assert!(text.contains("kept aside"), "{text}");
-    // What deserves a close look is asked about first, then the others by name.
     assert!(!place.path("work/.git").exists());
     assert_eq!(place.work_file("fine.txt"), "fine\n");
     assert!(!place.path("work/new").exists());

@@ -151,3 +151,42 @@ fn a_try_for_the_keys_of_the_machine_is_not_hidden_behind_others() {
         }
     }
 }
+
+#[test]
+fn secrets_that_are_made_up_hide_none_and_links_are_told_with_what_they_lead_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let script = "cd /tmp; for n in $(seq 1 1500); do : < /x$n/id_rsa; : < ~/.ssh/x$n; done; \
+                  : < ~/.ssh/id_rsa; : < /etc/shadow; : < ~/.aws/credentials; \
+                  ln -s /root/.kube k; ln -s k/config l; : < l; ln -s ~ h; : < h/.netrc; \
+                  : < /proc/self/root/run/secrets/x; true";
+    let program = ["--", "bash", "-c", &format!("exec 2>/dev/null; {script}")];
+    for name in ["r.html", "r.json", "r.txt"] {
+        let done = run(&[&["--report", &path(name)][..], &program].concat());
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+    }
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("r.json")).unwrap();
+    let looked_for = json["looked_for"].as_array().unwrap();
+    let (text, page) = (read("r.txt"), read("r.html"));
+    for path in [
+        "/home/user/.ssh/id_rsa",
+        "/etc/shadow",
+        "/home/user/.aws/credentials",
+        "/root/.kube/config",
+        "/home/user/.netrc",
+        "/run/secrets/x",
+    ] {
+        let at = looked_for.iter().position(|it| it["path"] == path);
+        assert!(at.is_some_and(|at| at < 20), "{path}: {at:?}");
+        assert!(text.contains(&format!(" {path}, once: ")), "{path}: {text}");
+        assert!(page.contains(&format!("<code>{path}</code></td><td>")), "{path}");
+    }
+    // As it was asked for, as well.
+    assert!(looked_for.iter().any(|it| it["path"] == "/tmp/l"), "{looked_for:#?}");
+    let more = &json["more_looked_for_by_kind"][0];
+    assert_eq!((&more["kind"], &more["times"]), (&"SSH keys".into(), &json["more_looked_for"]));
+    assert!(more["times"].as_u64().unwrap() > 1900, "{more}");
+    assert!(text.contains(" more paths of: SSH keys\n"), "{text}");
+    assert!(text.contains("  not recorded, ") && page.contains("times, of: SSH keys</p>"));
+}

@@ -91,6 +91,83 @@ fn a_learned_policy_fits_the_same_run_and_no_other() {
 }
 
 #[test]
+fn a_file_called_star_is_learned_as_that_file() {
+    let place = Place::with_script(
+        "#!/bin/bash\ncp /usr/bin/true '*'; ./'*' && echo mine > '?*'; cat 'in*'\n\
+         case $1 in\nread) cat secret.txt;;\nwrite) echo x > other.txt;;\n\
+         run) cp /usr/bin/true ./tool && ./tool;;\nesac\n",
+    );
+    place.file("work/in*", "in\n");
+    place.file("work/secret.txt", "secret\n");
+    assert_eq!(place.run(&["--learn", "../p.yaml"]).code, Some(0));
+    let policy = fs::read_to_string(place.path("p.yaml")).unwrap();
+    assert!(policy.contains(r#""/work/\\*""#), "{policy}");
+    let under = |argument: &str| place.run(&["--policy", "../p.yaml", "--", argument]);
+    let same = under("");
+    assert_eq!((same.code, same.out.as_str()), (Some(0), "in\n"), "{same:?}");
+    assert!(!same.err.contains("the policy denied"), "{same:?}");
+    for (argument, denied) in [
+        ("read", "read /work/secret.txt"),
+        ("write", "write /work/other.txt"),
+        ("run", "write /work/tool"),
+    ] {
+        let more = under(argument);
+        assert_ne!(more.code, Some(0), "{more:?}");
+        assert!(more.err.contains(denied) && !more.out.contains("secret"), "{more:?}");
+    }
+    // What is learned again stays what it is.
+    assert_eq!(place.run(&["--learn", "../p.yaml"]).code, Some(0));
+    let again = fs::read_to_string(place.path("p.yaml")).unwrap();
+    assert!(again.contains(r#""/work/\\*""#) && !again.contains(r#""/work/*""#), "{again}");
+}
+
+#[test]
+fn what_would_allow_everything_is_not_learned_and_told() {
+    let place = Place::with_script(
+        "#!/bin/bash\nprintf x > \"$(printf 'bad\\377')\"; mkdir \"$(printf 'd\\377')\"; : > ok\n",
+    );
+    let done = place.run(&["--learn", "../p.yaml"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("is not in the policy"), "{done:?}");
+    let policy = fs::read_to_string(place.path("p.yaml")).unwrap();
+    assert!(policy.contains("\"/work/ok\"") && !policy.contains("\"/work\""), "{policy}");
+    assert!(!policy.contains("\"/\""), "{policy}");
+}
+
+#[test]
+fn denials_that_are_made_up_hide_none_and_words_about_the_report_are_true() {
+    let place = Place::with_script(
+        "#!/bin/bash\nfor n in $(seq 1 1500); do : < many/$n; done 2>/dev/null\n\
+         : > thesis.txt; cat /etc/ssl/private/key; true\n",
+    );
+    for n in 1..=1500 {
+        place.file(&format!("work/many/{n}"), "");
+    }
+    place.file("work/thesis.txt", "mine\n");
+    place.file(
+        "p.yaml",
+        "files: {read: [/skill, /usr, /etc], write: [/work/none]}\nprograms: [bash, cat, seq]\n",
+    );
+    let (done, json) = report(&place, &["--policy", "../p.yaml"]);
+    let denied = json["denied"].as_array().unwrap();
+    assert_eq!(denied.len(), 1000, "{done:?}");
+    assert_eq!(find(&json["denied"], "path", "/work/thesis.txt")["wanted"], "write");
+    let more = &json["more_denied_by_kind"][0];
+    assert_eq!((&more["kind"], &more["times"]), (&"read".into(), &json["more_denied"]));
+    assert!(json["more_denied"].as_u64().unwrap() >= 501, "{more}");
+    // What is said to be listed is listed there, and what is listed nowhere is said to be so.
+    assert!(done.err.contains("and 990 more; --report FILE.html lists them"), "{}", done.err);
+    assert!(done.err.contains("counted and not listed anywhere: read"), "{}", done.err);
+    assert!(!done.err.contains("--report shows them"), "{}", done.err);
+    place.run(&["--report", "../r.html", "--policy", "../p.yaml"]);
+    let page = fs::read_to_string(place.path("r.html")).unwrap();
+    assert_eq!(page.matches("<code>/work/many/").count(), 999, "{}", done.err);
+    assert!(page.contains("times, of: read</p>"));
+    let told = place.run(&["--report", "--policy", "../p.yaml"]);
+    assert!(told.err.contains("  not recorded, "), "{}", told.err);
+}
+
+#[test]
 fn what_is_learned_again_is_added() {
     let place = Place::with_script("#!/bin/sh\ncat $1.txt\n");
     for name in ["a", "b", "c"] {

@@ -9,7 +9,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-/// Room for the two lines that are about the log itself.
+/// Room for the three lines that are about the log itself.
 const RESERVED: u64 = 512;
 
 /// A line about the log itself.
@@ -57,6 +57,12 @@ impl AuditLog {
         if self.is_full || !self.append(line) {
             self.lost = self.lost.saturating_add(1);
         }
+    }
+
+    /// Says that lines may be missing from here on, and that nobody knows how many: whoever had them
+    /// was ended.
+    pub fn cut_off(&mut self, time: &str) {
+        self.notice(&Notice { time, event: "cut-off", limit: None, lost: None });
     }
 
     /// Ends the log. Returns how many lines are not in it.

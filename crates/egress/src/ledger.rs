@@ -150,6 +150,13 @@ impl Ledger {
         self.write(&Line { bytes_sent: sent, bytes_received: received, ..line });
     }
 
+    /// Notes that more was decided than anybody knows.
+    pub fn cut_off(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.cut_off(&now());
+        }
+    }
+
     /// Ends the log, and says what was noted.
     pub fn finish(self) -> Account {
         let audit_lost = self.log.map_or(0, |log| log.finish(&now()));

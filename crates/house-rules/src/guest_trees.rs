@@ -11,7 +11,9 @@ pub const GUEST_TREES: &[&str] = &[
     "crates/backend-kernel/src/porter.rs",
     "crates/backend-kernel/src/results.rs",
     "crates/backend-kernel/src/trace.rs",
+    "crates/cli/src/diff.rs",
     "crates/cli/src/launch.rs",
+    "crates/cli/src/masks.rs",
     "crates/cli/src/report.rs",
     "crates/cli/src/report/",
     "crates/cli/src/skill/",
@@ -70,6 +72,16 @@ struct Exception {
 }
 
 const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        path: "crates/cli/src/masks.rs",
+        has: "folder.canonicalize()",
+        reason: "the folder that the user stands in or has named",
+    },
+    Exception {
+        path: "crates/cli/src/masks.rs",
+        has: "home.canonicalize()",
+        reason: "the user's own home folder, compared with and not opened",
+    },
     Exception {
         path: "crates/skills/src/policy/merge.rs",
         has: "home.canonicalize()",

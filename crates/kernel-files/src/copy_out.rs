@@ -121,7 +121,7 @@ pub fn list_changes(tree: &SandboxTree) -> SysResult<Vec<Change>> {
             Some(inode) => now_of(&**inode)?,
         };
         let path = Path::new("/").join(path);
-        changes.push(Change { path, happened: difference.happened, now });
+        changes.push(Change::new(path, difference.happened, now));
         Ok(())
     })?;
     changes.sort_by(|a, b| a.path.cmp(&b.path));

@@ -21,7 +21,7 @@ use crate::overlay::Draft;
 use crate::permission::{self, Want, is_owner};
 use crate::regular_file::RegularFile;
 use crate::text_busy::InUse;
-use crate::walk::{Found, Last, LastLink, resolve};
+use crate::walk::{Found, Last, LastLink, resolve, tell_missing};
 
 /// How a file shall be opened. The flags were checked to make sense.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +84,7 @@ pub fn open(
         return open_or_create(access, found, how);
     }
     if found.target.is_none() && observed::is_there() {
-        observed::tell_missing(start, path);
+        tell_missing(access, start, path, how.resolve);
     }
     let location = found.existing()?;
     open_at(access, &location, flags, Fresh::No, By::Guest)

@@ -5,13 +5,14 @@
 //! Calls that want an existing file take [`lookup`]; calls that make or remove a name take
 //! [`resolve`].
 
+mod links;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 
 use kernel_core::facts;
-use linux_abi::files::{MAX_SYMLINKS, MountFlags, NAME_MAX, ResolveFlags};
+use linux_abi::files::{NAME_MAX, ResolveFlags};
 use linux_abi::{Errno, SysResult};
 use smallvec::SmallVec;
 
@@ -21,6 +22,8 @@ use crate::metadata::FileKind;
 use crate::mount::Location;
 use crate::observed;
 use crate::permission::check_search;
+
+pub(crate) use links::tell_missing;
 
 /// A file name that rarely needs the heap.
 pub type Name = SmallVec<[u8; 48]>;
@@ -118,7 +121,7 @@ pub fn lookup(
     let source = found.target.as_ref().unwrap_or(&found.parent);
     facts::answered_from(source.inode()?.is_steady());
     if found.target.is_none() && observed::is_there() {
-        observed::tell_missing(start, path);
+        tell_missing(access, start, path, ResolveFlags::empty());
     }
     found.existing()
 }
@@ -134,20 +137,10 @@ pub fn resolve(
     if path.is_empty() {
         return Err(Errno::ENOENT);
     }
-    let is_scoped = flags.intersects(ResolveFlags::IN_ROOT | ResolveFlags::BENEATH);
-    let walk = Walk {
-        access,
-        root: if is_scoped { start.clone() } else { access.fs.root() },
-        at: start.clone(),
-        n_links: 0,
-        last_link,
-        flags,
-        is_known: false,
-        upper_length: 0,
-    };
+    let walk = Walk::new(access, start, last_link, flags);
     let found = walk.run(path);
     if matches!(found, Err(Errno::ENOENT | Errno::EACCES)) && observed::is_there() {
-        observed::tell_missing(start, path);
+        tell_missing(access, start, path, flags);
     }
     found
 }
@@ -172,6 +165,27 @@ enum Step {
     Moved,
     /// The component is a symbolic link, and this is its path.
     Link(Vec<u8>),
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        access: &'a Access<'a>,
+        start: &Location,
+        last_link: LastLink,
+        flags: ResolveFlags,
+    ) -> Self {
+        let is_scoped = flags.intersects(ResolveFlags::IN_ROOT | ResolveFlags::BENEATH);
+        Self {
+            access,
+            root: if is_scoped { start.clone() } else { access.fs.root() },
+            at: start.clone(),
+            n_links: 0,
+            last_link,
+            flags,
+            is_known: false,
+            upper_length: 0,
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -437,40 +451,6 @@ impl Walk<'_> {
         }
         self.at = self.enter(at)?;
         Ok(())
-    }
-
-    /// Starts to follow a symbolic link.
-    fn follow(&mut self, link: &Location) -> SysResult<Step> {
-        self.n_links += 1;
-        if self.n_links > MAX_SYMLINKS || self.flags.contains(ResolveFlags::NO_SYMLINKS) {
-            return Err(Errno::ELOOP);
-        }
-        if link.mount.flags().contains(MountFlags::NO_SYMLINK_FOLLOW) {
-            return Err(Errno::ELOOP);
-        }
-        let inode = link.inode()?;
-        // That it was followed is written down, unless it never changes.
-        self.is_known |= !inode.is_frozen();
-        if let Some(target) = inode.magic_target() {
-            if self.flags.contains(ResolveFlags::NO_MAGICLINKS) {
-                return Err(Errno::ELOOP);
-            }
-            let target = target?;
-            if self.flags.intersects(ResolveFlags::IN_ROOT | ResolveFlags::BENEATH) {
-                return Err(Errno::EXDEV);
-            }
-            self.at = target;
-            return Ok(Step::Moved);
-        }
-        let target = inode.read_link_for(Some(self.access.caller))?;
-        if target.is_empty() {
-            return Err(Errno::ENOENT);
-        }
-        inode.touch_accessed();
-        if target.first() == Some(&b'/') {
-            self.go_to_root()?;
-        }
-        Ok(Step::Link(target))
     }
 }
 

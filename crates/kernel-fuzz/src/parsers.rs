@@ -13,6 +13,7 @@ mod needs;
 mod processes;
 mod scratch;
 mod seal;
+mod shown;
 mod skill;
 mod sockets;
 mod tar;
@@ -27,7 +28,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 19] = [
     Target { name: "elf", parse: elf::program },
     Target { name: "interpreter", parse: elf::interpreter },
     Target { name: "script", parse: elf::script },
@@ -45,6 +46,8 @@ pub const TARGETS: [Target; 17] = [
     Target { name: "dns", parse: names::message },
     Target { name: "seal", parse: seal::trees },
     Target { name: "needs", parse: needs::files },
+    Target { name: "printable", parse: shown::printable },
+    Target { name: "difference", parse: shown::difference },
 ];
 
 /// Calls a target by its name.

@@ -28,6 +28,9 @@ pub struct Activity {
     pub asked: Vec<AskRecord>,
     /// How many more questions there were.
     pub more_asked: u64,
+    /// Those questions, by kind.
+    #[serde(default)]
+    pub more_asked_by_kind: Vec<MoreOfKind>,
     /// What wanted to leave the sandbox.
     pub connections: Vec<ConnectionRecord>,
     /// How many further attempts to leave the sandbox there were.
@@ -39,12 +42,18 @@ pub struct Activity {
     pub denied: Vec<Denial>,
     /// How many more denials there were.
     pub more_denied: u64,
+    /// Those denials, by kind.
+    #[serde(default)]
+    pub more_denied_by_kind: Vec<MoreOfKind>,
     /// What it looked for and did not find, or was not let to, places of secrets first.
     #[serde(default)]
     pub looked_for: Vec<LookedFor>,
     /// How often it looked in vain for further paths.
     #[serde(default)]
     pub more_looked_for: u64,
+    /// The same, by what such paths hold.
+    #[serde(default)]
+    pub more_looked_for_by_kind: Vec<MoreOfKind>,
 }
 
 impl Activity {
@@ -184,6 +193,15 @@ pub struct LookedFor {
     /// What such a path holds, if it is one at which secrets are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// How often.
+    pub times: u64,
+}
+
+/// What was beyond the bound of a list, of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreOfKind {
+    /// The kind, in words.
+    pub kind: String,
     /// How often.
     pub times: u64,
 }

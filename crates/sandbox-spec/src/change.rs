@@ -55,6 +55,16 @@ pub enum Now {
     Special,
 }
 
+/// What goes with a folder that is removed, or that something else takes the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gone {
+    /// How many files there were in it, links and the like among them.
+    pub files: u64,
+    /// There may be more: not everything could be looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_at_least: bool,
+}
+
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
@@ -66,4 +76,17 @@ pub struct Change {
     /// What is there now.
     #[serde(flatten)]
     pub now: Now,
+    /// What goes, if there was a folder and is none any more, and somebody has counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<Gone>,
+    /// It is a link, and what it says leads, or may lead, out of the folder that is looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leads_out: bool,
+}
+
+impl Change {
+    /// A change of which no more is known.
+    pub fn new(path: impl Into<PathBuf>, happened: Happened, now: Now) -> Self {
+        Self { path: path.into(), happened, now, gone: None, leads_out: false }
+    }
 }

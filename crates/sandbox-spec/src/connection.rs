@@ -119,6 +119,8 @@ impl ConnectionRecord {
             }),
             _ => Some(self.destination()),
         }
+        // A guest may look for the name `*`, which as a rule would be everything.
+        .filter(|rule| rule.parse::<HostRule>().is_ok_and(|rule| rule.is_one_host()))
     }
 }
 
@@ -174,6 +176,11 @@ mod tests {
         let private = Reason::PrivateAddress;
         assert_eq!(rule(Some("a.org"), address, private.clone()).as_deref(), address);
         assert_eq!(rule(Some("a.org"), Some("10.0.0.1:0"), private).as_deref(), Some("10.0.0.1"));
+        // Names are the guest's: none is to become a rule for more than itself.
+        for name in ["*", "*.org", "10.0.0.0/8", "a.org, *", "a.org --allow *"] {
+            assert_eq!(rule(Some(name), None, Reason::NoRule), None, "{name}");
+            assert_eq!(rule(Some(name), address, Reason::NoRule), None, "{name}");
+        }
         let denied = Reason::DeniedBy("a.org".parse().unwrap());
         assert_eq!(rule(Some("a.org"), address, denied), None);
         for (name, address) in

@@ -61,6 +61,17 @@ impl FromStr for HostRule {
     }
 }
 
+impl HostRule {
+    /// Whether it names one host, by its name or by its address.
+    pub fn is_one_host(&self) -> bool {
+        match &self.host {
+            HostPattern::Name(_) => true,
+            HostPattern::Network { address, prefix } => *prefix == bits(*address),
+            HostPattern::Any | HostPattern::Below(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for HostRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.host, self.port) {

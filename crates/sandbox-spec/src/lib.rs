@@ -32,10 +32,10 @@ mod spec;
 mod time;
 
 pub use activity::{
-    Activity, AskRecord, Command, Denial, FileFate, FileRecord, LookedFor, PathUse, ProcessEnd,
-    ProcessRecord, ProgramRecord,
+    Activity, AskRecord, Command, Denial, FileFate, FileRecord, LookedFor, MoreOfKind, PathUse,
+    ProcessEnd, ProcessRecord, ProgramRecord,
 };
-pub use change::{Change, Happened, Now};
+pub use change::{Change, Gone, Happened, Now};
 pub use connection::{ConnectionKind, ConnectionRecord, MoreConnections, Reason, Verdict};
 pub use containment::ContainmentLayer;
 pub use environment::{
@@ -59,7 +59,7 @@ pub use printable::{
     printable_path, printable_within,
 };
 pub use rules::{FileRules, PathPattern, PathPatternError, PathRules};
-pub use sensitive_place::sensitive_place;
+pub use sensitive_place::{is_well_known_place, sensitive_place};
 pub use size::{ByteSize, SizeError};
 pub use spec::{DEFAULT_AUDIT_LIMIT, MIN_AUDIT_LIMIT, Recording, SandboxSpec, Trace};
 pub use time::{DurationError, parse_duration};

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | control characters, line ends among them | they drive the terminal, or make a line of their own |
 //! | format characters: bidirectional marks, zero-width ones, tags | they reorder what is read, or are not seen |
+//! | variation selectors, joiners, and all others that are shown as nothing where they are not known | two names look the same |
 //! | spaces other than the ordinary one, fillers, the blank pattern of Braille | they push text away unseen |
 //! | line and paragraph separators | some programs break lines there |
 //! | unassigned and private characters | nobody knows what a terminal makes of them |
@@ -24,8 +25,28 @@ const MAX_MARKS: usize = 4;
 /// How much of a name is shown where it stands in a list or in a question.
 pub const MAX_NAME_CHARS: usize = 160;
 
-/// Letters and signs that are empty to look at, though Unicode does not call them spaces.
-const BLANKS: [char; 5] = ['\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
+/// Characters that are empty to look at, though the standard library calls them neither spaces nor
+/// formats: the first and the last of each range. All that Unicode calls `Default_Ignorable_Code_Point`
+/// are here, or are formats or unassigned; the others are blanks of their scripts.
+const UNSEEN: [(char, char); 17] = [
+    ('\u{34f}', '\u{34f}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{2065}', '\u{2065}'),
+    ('\u{2800}', '\u{2800}'),
+    ('\u{2d7f}', '\u{2d7f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fff8}'),
+    ('\u{1107f}', '\u{1107f}'),
+    ('\u{13441}', '\u{13442}'),
+    ('\u{16fe4}', '\u{16fe4}'),
+    ('\u{1d159}', '\u{1d159}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
 
 /// Text on one line, in which everything that cannot be seen for what it is is escaped.
 pub fn printable(text: &str) -> String {
@@ -88,7 +109,7 @@ fn piece(c: char, n_marks: Option<usize>) -> (String, Option<usize>) {
     if c == ' ' {
         return (c.into(), None);
     }
-    if BLANKS.contains(&c) || !is_visible(c) {
+    if !is_visible(c) {
         return (escape(c), None);
     }
     match (is_mark(c), n_marks) {
@@ -108,6 +129,9 @@ fn is_plain(byte: u8) -> bool {
 fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return c == ' ' || c.is_ascii_graphic();
+    }
+    if UNSEEN.iter().any(|(first, last)| (*first..=*last).contains(&c)) {
+        return false;
     }
     let mut after_a_letter = String::from("a");
     after_a_letter.push(c);
@@ -132,7 +156,7 @@ fn escape(c: char) -> String {
 pub fn printable_json(json: &str) -> String {
     let mut shown = String::new();
     for c in json.chars() {
-        if c == '\n' || (is_visible(c) && !is_mark(c) && !BLANKS.contains(&c)) {
+        if c == '\n' || (is_visible(c) && !is_mark(c)) {
             shown.push(c);
         } else {
             let mut units = [0; 2];

@@ -37,7 +37,8 @@ pub struct FileRules {
     pub write: Vec<PathPattern>,
 }
 
-/// A path inside, and everything beneath it. A `*` stands for any part of one name.
+/// A path inside, and everything beneath it. A `*` stands for any part of one name, `\*` for a star
+/// and `\\` for a backslash; before anything else a backslash is itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PathPattern(String);
@@ -59,9 +60,39 @@ impl PathPattern {
         &self.0
     }
 
-    /// Whether a `*` is in it.
-    pub fn has_wildcard(&self) -> bool {
-        self.0.contains('*')
+    /// The pattern for exactly this path, which must be absolute and clean: whatever is in its names
+    /// stands for itself. Names come from strangers, so nothing else makes a pattern of one.
+    pub fn escape(path: &str) -> String {
+        let mut text = String::with_capacity(path.len());
+        for c in path.chars() {
+            if matches!(c, '*' | '\\') {
+                text.push('\\');
+            }
+            text.push(c);
+        }
+        text
+    }
+
+    /// The one path that is meant, if there is no `*` in it that stands for something else.
+    pub fn plain(&self) -> Option<Vec<u8>> {
+        let mut parts = parts(self.0.as_bytes());
+        let only = parts.pop();
+        only.filter(|_| parts.is_empty())
+    }
+
+    /// The pattern in two: the path of the folders before the first name with a `*`, and the rest as
+    /// it was written.
+    pub fn split_at_wildcard(&self) -> (Vec<u8>, &str) {
+        let mut at = 0;
+        while let Some(name) = self.0.get(at + 1..).and_then(|rest| rest.split('/').next()) {
+            if parts(name.as_bytes()).len() > 1 {
+                break;
+            }
+            at += 1 + name.len();
+        }
+        let at = at.min(self.0.len());
+        let (start, rest) = self.0.split_at_checked(at).unwrap_or((&self.0, ""));
+        (parts(start.as_bytes()).concat(), rest)
     }
 
     /// Whether an absolute, clean path is what the pattern names, or lies beneath it.
@@ -79,17 +110,33 @@ impl PathPattern {
 /// Whether a name fits a pattern in which `*` stands for any bytes. Linear in both but for the
 /// product of the last star's retries, and names are short.
 fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
-    let mut parts = pattern.split(|&byte| byte == b'*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts.filter(|part| !part.is_empty()) {
+    let parts = parts(pattern);
+    let Some((first, parts)) = parts.split_first() else { return name.is_empty() };
+    let Some(mut rest) = name.strip_prefix(first.as_slice()) else { return false };
+    let Some((last, parts)) = parts.split_last() else { return rest.is_empty() };
+    for part in parts.iter().filter(|part| !part.is_empty()) {
         let Some(at) = rest.windows(part.len()).position(|window| window == part) else {
             return false;
         };
         rest = rest.get(at + part.len()..).unwrap_or_default();
     }
     rest.ends_with(last)
+}
+
+/// What stands between the stars of a pattern, without escapes.
+fn parts(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = Vec::new();
+    let mut part = Vec::new();
+    let mut bytes = pattern.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'*' => parts.push(std::mem::take(&mut part)),
+            b'\\' => part.push(bytes.next_if(|next| matches!(next, b'*' | b'\\')).unwrap_or(byte)),
+            byte => part.push(byte),
+        }
+    }
+    parts.push(part);
+    parts
 }
 
 impl FromStr for PathPattern {
@@ -151,6 +198,34 @@ mod tests {
         assert!(matches("/a/*b*c", "/a/xbybzc"));
         assert!(!matches("/work/*.csv", "/work/deep/a.csv"));
         assert!(!matches("/a/b*b", "/a/b"));
+    }
+
+    #[test]
+    fn a_name_with_signs_of_patterns_can_be_named() {
+        for path in ["/work/*", "/work/a*b/c", r"/work/\*", r"/w\x/y\\", r"/\\\*", "/*"] {
+            let pattern: PathPattern = PathPattern::escape(path).parse().unwrap();
+            assert_eq!(pattern.plain().as_deref(), Some(path.as_bytes()));
+            assert!(pattern.matches(path.as_bytes()), "{pattern}");
+            assert!(!pattern.matches(b"/work/other") && !pattern.matches(b"/etc"), "{pattern}");
+            assert!(!pattern.matches(b"/work/axb/c"), "{pattern}");
+        }
+        assert!(matches(r"/a/\**", "/a/*b") && !matches(r"/a/\**", "/a/b"));
+        assert!(matches(r"/a\b", r"/a\b"), "before anything else a backslash is itself");
+    }
+
+    #[test]
+    fn a_pattern_is_cut_before_its_first_name_with_a_star() {
+        let cut = |text: &str| {
+            let pattern: PathPattern = text.parse().unwrap();
+            let (start, rest) = pattern.split_at_wildcard();
+            (String::from_utf8(start).unwrap(), rest.to_owned())
+        };
+        let owned = |start: &str, rest: &str| (start.to_owned(), rest.to_owned());
+        assert_eq!(cut("/usr/lib/p*/x"), owned("/usr/lib", "/p*/x"));
+        assert_eq!(cut(r"/a\*/b/*"), owned("/a*/b", "/*"));
+        assert_eq!(cut("/bin/sh"), owned("/bin/sh", ""));
+        assert_eq!(cut("/*"), owned("", "/*"));
+        assert_eq!(cut("/"), owned("/", ""));
     }
 
     #[test]

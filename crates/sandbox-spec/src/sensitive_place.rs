@@ -5,7 +5,7 @@
 //! guest guesses.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::credentials::{IN_HOME, LOOKED_FOR, NAMES, ON_SYSTEM};
 
@@ -27,6 +27,53 @@ pub fn sensitive_place(path: &[u8]) -> Option<&'static str> {
         narrow.into_iter().find(|place| text.starts_with(place.path))
     };
     in_home.or_else(on_system).map(|place| place.holds)
+}
+
+/// Files in the folders of the list that are looked for first.
+const FIRST_TRIED: [&str; 12] = [
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    "id_dsa",
+    "authorized_keys",
+    "known_hosts",
+    "config",
+    "credentials",
+    "hosts.yml",
+    "credentials.db",
+    "access_tokens.db",
+    "application_default_credentials.json",
+];
+
+/// Sockets by which a guest could become somebody else.
+const SOCKETS: [&str; 8] = [
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/var/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/var/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/var/run/crio/crio.sock",
+];
+
+/// Whether an absolute, clean path is one of the places that are tried first: a place of the lists
+/// itself, in one of these home folders if it belongs in one, or a file of a known name in it. There
+/// are only so many of them, which nobody can make more by making up names.
+pub fn is_well_known_place(path: &[u8], homes: &[PathBuf]) -> bool {
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    let folder = path.parent().unwrap_or(path);
+    let is_first_tried =
+        path.file_name().is_some_and(|name| FIRST_TRIED.iter().any(|first| name == *first));
+    let is_place = |place: &Path| path == place || (is_first_tried && folder == place);
+    let in_home = |home: &PathBuf| {
+        let rest = path.strip_prefix(home).ok();
+        rest.is_some() && IN_HOME.iter().any(|place| is_place(&home.join(place.path)))
+    };
+    homes.iter().any(in_home)
+        || ON_SYSTEM.iter().any(|place| is_place(Path::new(place.path)))
+        || LOOKED_FOR.iter().any(|place| is_place(Path::new(place.path)))
+        || SOCKETS.iter().any(|place| path == Path::new(place))
 }
 
 /// Whether these names follow one another somewhere in a path.
@@ -72,6 +119,26 @@ mod tests {
             "/",
         ] {
             assert_eq!(sensitive_place(path.as_bytes()), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_tried_first_is_well_known_and_what_is_made_up_is_not() {
+        let homes = [PathBuf::from("/home/user"), PathBuf::from("/root")];
+        for path in [
+            "/home/user/.ssh",
+            "/home/user/.ssh/id_rsa",
+            "/root/.aws/credentials",
+            "/home/user/.netrc",
+            "/etc/shadow",
+            "/run/secrets",
+            "/var/run/docker.sock",
+        ] {
+            assert!(is_well_known_place(path.as_bytes(), &homes), "{path}");
+            assert!(sensitive_place(path.as_bytes()).is_some(), "{path}");
+        }
+        for path in ["/home/user/.ssh/x7", "/home/x7/.ssh/id_rsa", "/x/id_rsa", "/etc/shadow/a"] {
+            assert!(!is_well_known_place(path.as_bytes(), &homes), "{path}");
         }
     }
 }

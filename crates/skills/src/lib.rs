@@ -13,6 +13,7 @@
 pub mod cases;
 mod check;
 pub mod deps;
+mod difference;
 mod finding;
 mod front_matter;
 pub mod install;
@@ -30,6 +31,7 @@ mod testing;
 mod yaml;
 
 pub use check::check;
+pub use difference::{MAX_DIFFERENT_LINES, lines_that_differ};
 pub use finding::{Finding, Place, Report, Severity};
 pub use front_matter::FrontMatter;
 pub use load::{Limits, LoadError, load};

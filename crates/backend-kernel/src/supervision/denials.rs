@@ -1,39 +1,38 @@
 //! What the rules denied.
 
-use std::collections::BTreeMap;
-
 use kernel_core::supervisor::Right;
-use sandbox_spec::{Activity, Denial};
+use sandbox_spec::{Activity, Denial, MoreOfKind, sensitive_place};
 
-use super::asks::use_of;
+use super::asks::{named, use_of};
+use super::fair::{Doer, FairList, kept};
 use super::text;
 
 /// How many denials are told apart.
 const MAX_DENIALS: usize = 1_000;
 
+/// What was wanted, and what is kept there if it is a place of secrets.
+type Kind = (Option<&'static str>, Right);
+
 /// What was denied, and how often.
-#[derive(Default)]
 pub struct Denials {
-    by_use: BTreeMap<(Right, Vec<u8>), u64>,
-    more: u64,
+    all: FairList<Kind, (Right, Vec<u8>), ()>,
     last_program: Option<Vec<u8>>,
+}
+
+impl Default for Denials {
+    fn default() -> Self {
+        Self { all: FairList::new(MAX_DENIALS), last_program: None }
+    }
 }
 
 impl Denials {
     /// Something was denied.
-    pub fn add(&mut self, right: Right, path: &[u8]) {
+    pub fn add(&mut self, doer: Doer, right: Right, path: &[u8]) {
         if right == Right::Run {
             self.last_program = Some(path.to_vec());
         }
-        let is_full = self.by_use.len() >= MAX_DENIALS;
-        let key = (right, path.to_vec());
-        match self.by_use.get_mut(&key) {
-            Some(times) => *times += 1,
-            None if is_full => self.more += 1,
-            None => {
-                self.by_use.insert(key, 1);
-            }
-        }
+        let path = kept(path);
+        self.all.add((sensitive_place(&path), right), doer, (right, path), ());
     }
 
     /// The program that was denied last.
@@ -43,8 +42,11 @@ impl Denials {
 
     /// Tells what was denied.
     pub fn tell(self, activity: &mut Activity) {
-        activity.more_denied = self.more;
-        for ((right, path), times) in self.by_use {
+        let more = |((what, right), times)| MoreOfKind { kind: named(right, what), times };
+        activity.more_denied_by_kind = self.all.left_out().map(more).collect();
+        let left_out = activity.more_denied_by_kind.iter().map(|more| more.times);
+        activity.more_denied = left_out.fold(0, u64::saturating_add);
+        for (_, (right, path), (), times) in self.all.into_entries() {
             activity.denied.push(Denial { wanted: use_of(right), path: text(&path), times });
         }
     }
@@ -58,13 +60,33 @@ mod tests {
     fn equal_denials_are_one_and_the_rest_is_counted() {
         let mut denials = Denials::default();
         for n in 0..=MAX_DENIALS {
-            denials.add(Right::Read, format!("/{n}").as_bytes());
-            denials.add(Right::Read, b"/0");
+            denials.add(None, Right::Read, format!("/{n}").as_bytes());
+            denials.add(None, Right::Read, b"/0");
         }
         let mut activity = Activity::default();
         denials.tell(&mut activity);
         assert_eq!(activity.denied.len(), MAX_DENIALS);
         assert_eq!(activity.more_denied, 1);
         assert_eq!(activity.denied[0].times, u64::try_from(MAX_DENIALS).unwrap() + 2);
+    }
+
+    #[test]
+    fn denials_that_are_made_up_hide_none() {
+        let mut denials = Denials::default();
+        let (liar, other) = (Some(linux_abi::Pid(2)), Some(linux_abi::Pid(3)));
+        for n in 0..2 * MAX_DENIALS {
+            denials.add(liar, Right::Read, format!("/work/{n}").as_bytes());
+        }
+        denials.add(liar, Right::Read, b"/etc/shadow");
+        denials.add(liar, Right::Write, b"/work/x");
+        denials.add(other, Right::Read, b"/data/customers");
+        let mut activity = Activity::default();
+        denials.tell(&mut activity);
+        for path in ["/etc/shadow", "/work/x", "/data/customers"] {
+            assert!(activity.denied.iter().any(|denial| denial.path == path), "{path}");
+        }
+        assert_eq!(activity.denied.len(), MAX_DENIALS);
+        let more = &activity.more_denied_by_kind;
+        assert_eq!((more.len(), more[0].kind.as_str(), more[0].times), (1, "read", 1_003));
     }
 }

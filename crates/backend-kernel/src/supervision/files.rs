@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use kernel_core::supervisor::FileEvent;
-use sandbox_spec::{Activity, FileFate, FileRecord};
+use sandbox_spec::{Activity, FileFate, FileRecord, sensitive_place};
 
 use super::text;
 
@@ -12,13 +12,38 @@ use super::text;
 const MAX_FILES: usize = 20_000;
 /// How many bytes their paths may have together.
 const MAX_BYTES: usize = 4 << 20;
+/// Room that is kept for files that are changed, and for places of secrets, whatever else a guest has
+/// read before: so many of each, and so many bytes.
+const MAX_KEPT: usize = 2_000;
+const MAX_KEPT_BYTES: usize = 512 << 10;
 
 /// The files that were used, by path.
 #[derive(Default)]
 pub struct Files {
     by_path: BTreeMap<Vec<u8>, Entry>,
-    n_bytes: usize,
+    all: Room,
+    changed: Room,
+    sensitive: Room,
     more: u64,
+}
+
+/// What is taken of the room for some files.
+#[derive(Default)]
+struct Room {
+    n_files: usize,
+    n_bytes: usize,
+}
+
+impl Room {
+    /// Whether there was room for a path, which it has now.
+    fn take(&mut self, path: &[u8], max_files: usize, max_bytes: usize) -> bool {
+        let has_room = self.n_files < max_files && self.n_bytes + path.len() <= max_bytes;
+        if has_room {
+            self.n_files += 1;
+            self.n_bytes += path.len();
+        }
+        has_room
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -64,11 +89,6 @@ impl Files {
         if let Some(entry) = self.by_path.get_mut(path) {
             return change(entry);
         }
-        if self.by_path.len() >= MAX_FILES || self.n_bytes + path.len() > MAX_BYTES {
-            self.more += 1;
-            return;
-        }
-        self.n_bytes += path.len();
         let mut entry = Entry {
             is_folder: false,
             is_read: false,
@@ -77,7 +97,19 @@ impl Files {
             is_changed: false,
         };
         change(&mut entry);
-        self.by_path.insert(path.to_vec(), entry);
+        if self.has_room(path, entry) {
+            self.by_path.insert(path.to_vec(), entry);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn has_room(&mut self, path: &[u8], entry: Entry) -> bool {
+        let is_changed = entry.fate() != FileFate::Unchanged;
+        self.all.take(path, MAX_FILES, MAX_BYTES)
+            || (is_changed && self.changed.take(path, MAX_KEPT, MAX_KEPT_BYTES))
+            || (sensitive_place(path).is_some()
+                && self.sensitive.take(path, MAX_KEPT, MAX_KEPT_BYTES))
     }
 
     fn appears(&mut self, path: &[u8], is_folder: bool, was_there: bool) {
@@ -190,5 +222,22 @@ mod tests {
         let mut activity = Activity::default();
         files.tell(&mut activity);
         assert_eq!((activity.files.len(), activity.more_files), (MAX_FILES, 3));
+    }
+
+    #[test]
+    fn what_is_read_does_not_hide_what_is_changed_nor_secrets() {
+        let mut files = Files::default();
+        for n in 0..2 * MAX_FILES {
+            files.add(format!("/{n}").as_bytes(), FileEvent::Read);
+        }
+        for n in 0..2 * MAX_KEPT {
+            files.add(format!("/new/{n}").as_bytes(), FileEvent::Created(false));
+        }
+        files.add(b"/home/u/.ssh/id_rsa", FileEvent::Read);
+        let mut activity = Activity::default();
+        files.tell(&mut activity);
+        assert!(activity.files.iter().any(|file| file.path == "/home/u/.ssh/id_rsa"));
+        let changed = activity.files.iter().filter(|file| file.fate == FileFate::Created);
+        assert_eq!(changed.count(), MAX_KEPT);
     }
 }

@@ -76,10 +76,11 @@ impl Paths {
     }
 
     fn add(&mut self, pattern: PathPattern) {
-        if pattern.has_wildcard() {
-            self.with_wildcards.push(pattern);
-        } else {
-            self.plain.insert(pattern.as_str().as_bytes().to_vec());
+        match pattern.plain() {
+            Some(path) => {
+                self.plain.insert(path);
+            }
+            None => self.with_wildcards.push(pattern),
         }
     }
 
@@ -95,19 +96,15 @@ impl Paths {
 
 /// The pattern with its links followed, up to its first wildcard.
 fn resolved(pattern: &PathPattern, fs: &FsContext) -> Option<PathPattern> {
-    let text = pattern.as_str();
-    let plain_end = match text.find('*') {
-        Some(star) => text.get(..star)?.rfind('/')?,
-        None => text.len(),
-    };
-    let (plain, rest) = text.split_at_checked(plain_end)?;
+    let (plain, rest) = pattern.split_at_wildcard();
     if plain.is_empty() {
         return None;
     }
     let credentials = Rc::new(Credentials::of_user(0, 0));
     let access = Access { fs, credentials: &credentials, caller: &() };
-    let place = lookup(&access, &fs.root(), plain.as_bytes(), LastLink::Follow).ok()?;
-    let path = String::from_utf8(place.full_path()?).ok()?;
+    let place = lookup(&access, &fs.root(), &plain, LastLink::Follow).ok()?;
+    // Where a link leads to was chosen by whoever made it: a star there is a star.
+    let path = PathPattern::escape(&String::from_utf8(place.full_path()?).ok()?);
     format!("{path}{rest}").parse().ok().filter(|resolved| resolved != pattern)
 }
 
@@ -127,6 +124,8 @@ mod tests {
     fn a_folder_means_what_is_beneath_it() {
         let paths = paths(&["/work", "/etc/*.conf"]);
         assert!(paths.have(b"/work") && paths.have(b"/work/a/b") && paths.have(b"/etc/a.conf"));
+        assert!(self::paths(&[r"/work/\*"]).have(b"/work/*/a"));
+        assert!(!self::paths(&[r"/work/\*"]).have(b"/work/x"));
         assert!(!paths.have(b"/workshop") && !paths.have(b"/") && !paths.have(b"/etc/passwd"));
     }
 

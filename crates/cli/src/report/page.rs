@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use sandbox_spec::{Activity, Change, Now, printable, printable_path};
+use sandbox_spec::{Activity, Change, MoreOfKind, Now, printable, printable_path};
 
 use super::advice::{self, Advice};
 use super::files::FileGroups;
 use super::tree::{Branch, ending, tree};
 use super::{RunReport, seconds};
-use crate::skill::listing::{in_order, why};
+use crate::skill::listing::{gone_with, in_order, why};
 
 /// How many rows a table has.
 const MAX_LISTED: usize = 5000;
@@ -123,7 +123,8 @@ fn denied(page: &mut String, activity: &Activity) {
         ));
     }
     close_table(page, activity.denied.len());
-    more(page, MAX_LISTED, activity.denied.len(), activity.more_denied, "denials");
+    more(page, MAX_LISTED, activity.denied.len(), 0, "denials");
+    not_recorded(page, &activity.more_denied_by_kind);
 }
 
 fn told_no(page: &mut String, activity: &Activity) {
@@ -135,7 +136,16 @@ fn told_no(page: &mut String, activity: &Activity) {
         })
         .collect();
     if !items.is_empty() {
-        list(page, "Asked about, and told no by the policy", &items, activity.more_asked);
+        list(page, "Asked about, and told no by the policy", &items, 0);
+    }
+    not_recorded(page, &activity.more_asked_by_kind);
+}
+
+/// What was beyond the bound of the list above.
+fn not_recorded(page: &mut String, left_out: &[MoreOfKind]) {
+    for MoreOfKind { kind, times } in left_out {
+        let kind = escaped(kind);
+        page.push_str(&format!("<p class=\"warn\">not recorded, {times} times, of: {kind}</p>\n"));
     }
 }
 
@@ -164,18 +174,15 @@ fn looked_for(page: &mut String, activity: &Activity) {
             ));
         }
         close_table(page, n_secrets);
+        more(page, MAX_LISTED, n_secrets, 0, "such places");
     }
     let others: Vec<String> = all
         .iter()
         .skip(n_secrets)
         .map(|one| format!("{} <i>× {}</i>", code(&one.path), one.times))
         .collect();
-    list(
-        page,
-        "Other files that were looked for, and not there",
-        &others,
-        activity.more_looked_for,
-    );
+    list(page, "Other files that were looked for, and not there", &others, 0);
+    not_recorded(page, &activity.more_looked_for_by_kind);
 }
 
 fn processes(page: &mut String, report: &RunReport) {
@@ -332,10 +339,13 @@ fn changes(page: &mut String, changes: &[Change]) {
             Now::Special => (" (no file; is not written back)".to_owned(), String::new()),
             Now::Nothing => (String::new(), String::new()),
         };
+        let gone = change.gone.map_or(String::new(), |gone| {
+            format!(" <b class=\"warn\">{} goes</b>", escaped(&gone_with(gone)))
+        });
         let why = why(change)
             .map_or(String::new(), |why| format!(" <b class=\"warn\">{}</b>", escaped(&why)));
         page.push_str(&format!(
-            "<tr><th>{}</th><td><code>{path}{about}</code>{why}</td><td class=\"n\">{size}</td></tr>\n",
+            "<tr><th>{}</th><td><code>{path}{about}</code>{gone}{why}</td><td class=\"n\">{size}</td></tr>\n",
             change.happened.word()
         ));
     }

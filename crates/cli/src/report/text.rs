@@ -1,6 +1,8 @@
 //! A report as text.
 
-use sandbox_spec::Activity;
+use std::collections::BTreeMap;
+
+use sandbox_spec::{Activity, MoreOfKind};
 use skills::printable;
 
 use super::advice::{self, Advice};
@@ -129,7 +131,7 @@ fn connections(text: &mut String, activity: &Activity) {
 }
 
 fn denied(text: &mut String, activity: &Activity) {
-    if activity.denied.is_empty() {
+    if activity.denied.is_empty() && activity.more_denied == 0 {
         return;
     }
     text.push_str("denied by the policy:\n");
@@ -138,12 +140,12 @@ fn denied(text: &mut String, activity: &Activity) {
         let hint = Advice::of_path(denial.wanted, &denial.path).further_words();
         row(text, denial.wanted.word(), &format!("{path}, {times}{hint}"));
     }
-    more(text, MAX_FILES, activity.denied.len(), activity.more_denied);
+    more_of_kinds(text, MAX_FILES, activity.denied.len(), &activity.more_denied_by_kind);
 }
 
 fn told_no(text: &mut String, activity: &Activity) {
     let refused = advice::refusals(activity);
-    if refused.is_empty() {
+    if refused.is_empty() && activity.more_asked_by_kind.is_empty() {
         return;
     }
     text.push_str("asked about, and told no by the policy:\n");
@@ -151,11 +153,11 @@ fn told_no(text: &mut String, activity: &Activity) {
         let hint = Advice::of_path(ask.wanted, &ask.path).further_words();
         row(text, ask.wanted.word(), &format!("{}{hint}", printable(&ask.path)));
     }
-    more(text, MAX_FILES, refused.len(), activity.more_asked);
+    more_of_kinds(text, MAX_FILES, refused.len(), &activity.more_asked_by_kind);
 }
 
 fn looked_for(text: &mut String, activity: &Activity) {
-    if activity.looked_for.is_empty() {
+    if activity.looked_for.is_empty() && activity.more_looked_for == 0 {
         return;
     }
     text.push_str("looked for, and not there:\n");
@@ -164,7 +166,22 @@ fn looked_for(text: &mut String, activity: &Activity) {
         let what = one.secret.as_deref().map_or(String::new(), |what| format!(": {what}"));
         row(text, word, &format!("{}, {}{what}", printable(&one.path), times(one.times)));
     }
-    more(text, MAX_FILES, activity.looked_for.len(), activity.more_looked_for);
+    let mut unshown: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in activity.looked_for.iter().skip(MAX_FILES) {
+        *unshown.entry(one.secret.as_deref().unwrap_or("other files")).or_default() += 1;
+    }
+    for (kind, n) in unshown {
+        text.push_str(&format!("  and {n} more paths of: {}\n", printable(kind)));
+    }
+    more_of_kinds(text, 0, 0, &activity.more_looked_for_by_kind);
+}
+
+/// Says what a list does not show, and what was not recorded.
+fn more_of_kinds(text: &mut String, shown: usize, all: usize, left_out: &[MoreOfKind]) {
+    more(text, shown, all, 0);
+    for MoreOfKind { kind, times: n } in left_out {
+        text.push_str(&format!("  not recorded, {}, of: {}\n", times(*n), printable(kind)));
+    }
 }
 
 fn times(n: u64) -> String {

@@ -1,12 +1,14 @@
 //! What a skill asks for, in words: what weighs most first and last, everything counted, and no word
 //! of the skill's long enough to push another one away.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use sandbox_spec::{HostRule, printable_within};
 use skills::policy::Ask;
 
-/// How many lines of each kind are shown before the rest is counted. Mounts are all shown.
+/// How many lines of each kind are shown before the rest is counted. Mounts, and what weighs something
+/// among its kind, are all shown.
 const MAX_LINES_OF_A_KIND: usize = 12;
 /// How much of one wish is shown.
 const MAX_WISH_CHARS: usize = 200;
@@ -36,17 +38,19 @@ pub fn are_folded(asks: &[&Ask]) -> bool {
 }
 
 fn lines(asks: &[&Ask], max_of_a_kind: usize) -> String {
-    let mut by_kind: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<usize, Vec<(u8, String)>> = BTreeMap::new();
     for ask in asks {
         let what = printable_within(&ask.what, MAX_WISH_CHARS);
         let words = format!("{}: {what}", ask.about);
-        match metadata_wish(ask) {
-            Some(why) => {
-                let words = format!("{words}  <- beware: {why}");
-                by_kind.entry(0).or_default().push(words);
-            }
-            None => by_kind.entry(kind(&words)).or_default().push(words),
-        }
+        let (kind, words) = match metadata_wish(ask) {
+            Some(why) => (0, format!("{words}  <- beware: {why}")),
+            None => (kind(&words), words),
+        };
+        by_kind.entry(kind).or_default().push((ask.weight, words));
+    }
+    // The weightiest of each kind first: the others do not push it away.
+    for wishes in by_kind.values_mut() {
+        wishes.sort_by_key(|(weight, _)| Reverse(*weight));
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for ask in asks {
@@ -56,8 +60,9 @@ fn lines(asks: &[&Ask], max_of_a_kind: usize) -> String {
     let mut text = format!(" ({}):\n", counts.join(", "));
     for (kind, wishes) in &by_kind {
         let is_mount = KINDS.get(*kind).is_some_and(|kind| kind.starts_with("mount"));
-        let max = if is_mount { usize::MAX } else { max_of_a_kind };
-        for words in wishes.iter().take(max) {
+        let n_heavy = wishes.iter().take_while(|(weight, _)| *weight > 0).count();
+        let max = if is_mount { usize::MAX } else { max_of_a_kind.max(n_heavy) };
+        for (_, words) in wishes.iter().take(max) {
             text.push_str(&format!("  {words}\n"));
         }
         if let Some(n @ 1..) = wishes.len().checked_sub(max) {
@@ -67,7 +72,9 @@ fn lines(asks: &[&Ask], max_of_a_kind: usize) -> String {
     }
     if text.lines().count() > SCREEN_LINES {
         text.push_str("what weighs most, again:\n");
-        for words in by_kind.values().flatten().take(MAX_REPEATED) {
+        let heaviest = by_kind.values().filter_map(|wishes| wishes.first());
+        let most = by_kind.values().flat_map(|wishes| wishes.iter().skip(1));
+        for (_, words) in heaviest.chain(most).take(MAX_REPEATED) {
             text.push_str(&format!("  {words}\n"));
         }
     }
@@ -91,7 +98,7 @@ mod tests {
     use super::*;
 
     fn ask(about: &'static str, what: &str) -> Ask {
-        Ask { about, what: what.to_owned(), is_granted: false }
+        Ask { about, what: what.to_owned(), is_granted: false, weight: 0 }
     }
 
     #[test]
@@ -112,5 +119,28 @@ mod tests {
         let text = in_words(&asks.iter().collect::<Vec<_>>());
         assert!(text.contains("contact 169.254.169.254:80  <- beware: there"), "{text}");
         assert!(are_folded(&asks.iter().collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn the_weightiest_of_a_kind_is_not_behind_others() {
+        let mut asks: Vec<Ask> =
+            (0..100).map(|n| ask("mount", &format!("read and write /data/{n} as /d{n}"))).collect();
+        asks.push(Ask { weight: 9, ..ask("mount", "read and write / as /host") });
+        asks.extend((0..40).map(|n| ask("env", &format!("see the host's V{n}"))));
+        for n in 0..20 {
+            asks.push(Ask { weight: 1, ..ask("env", &format!("see the host's TOKEN{n}")) });
+        }
+        let text = in_words(&asks.iter().collect::<Vec<_>>());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "  mount: read and write / as /host");
+        for n in 0..20 {
+            assert!(text.contains(&format!("env: see the host's TOKEN{n}\n")), "{n}: {text}");
+        }
+        assert!(text.contains("and 40 more of: env: see the host's\n"), "{text}");
+        let end = &lines[lines.len() - 5..];
+        assert!(
+            end.contains(&lines[1]) && end.contains(&"  env: see the host's TOKEN0"),
+            "{end:?}"
+        );
     }
 }

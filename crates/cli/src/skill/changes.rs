@@ -10,8 +10,10 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use host_sys::beneath::{Entry, Folder, Kind, Limits, Status};
-pub use sandbox_spec::{Change, Happened, Now};
+use host_sys::beneath::{Entry, Folder, Kind, Limits, Next, Status};
+pub use sandbox_spec::{Change, Gone, Happened, Now};
+
+use super::leads::Leads;
 
 /// A folder at the top of the layer in which the kernel makes files ready. A run that was killed
 /// leaves it behind.
@@ -25,12 +27,16 @@ const MAX_COMPARED_BYTES: u64 = 4 << 30;
 /// the square of their number.
 const MAX_PATH_BYTES: usize = 128 << 20;
 
+/// How many names of folders that go are counted.
+const MAX_COUNTED: usize = 1 << 20;
+
 /// Lists what the layer `upper` changes in the folder `lower`, folders before what is in them.
 /// Without a `lower` everything is new.
 pub fn list_beneath(upper: &Folder, lower: Option<&Folder>) -> io::Result<Vec<Change>> {
     let limits = Limits::default();
     let left = MAX_PATH_BYTES;
-    let mut listing = Listing { limits, n_seen: 0, left, changes: Vec::new() };
+    let to_count = MAX_COUNTED;
+    let mut listing = Listing { limits, n_seen: 0, left, to_count, changes: Vec::new() };
     let mut pending = vec![(PathBuf::new(), Beneath::Shown)];
     while let Some((path, beneath)) = pending.pop() {
         if path.components().count() > limits.depth {
@@ -45,6 +51,12 @@ pub fn list_beneath(upper: &Folder, lower: Option<&Folder>) -> io::Result<Vec<Ch
         listing.list_folder(&folder, beneath, &mut pending)?;
     }
     listing.changes.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut leads = Leads::new(upper, lower);
+    for change in &mut listing.changes {
+        if let Now::Link { target } = &change.now {
+            change.leads_out = leads.out(&change.path, target);
+        }
+    }
     Ok(listing.changes)
 }
 
@@ -104,12 +116,38 @@ struct Listing {
     n_seen: usize,
     /// How many bytes paths may still have.
     left: usize,
+    /// How many names of folders that go may still be counted.
+    to_count: usize,
     changes: Vec<Change>,
 }
 
 impl Listing {
     fn add(&mut self, path: PathBuf, happened: Happened, now: Now) {
-        self.changes.push(Change { path, happened, now });
+        self.changes.push(Change::new(path, happened, now));
+    }
+
+    /// Adds a change by which what was there goes.
+    fn add_gone(&mut self, folder: &Pair, name: &OsStr, change: Change) {
+        let was = folder.before(name);
+        let is_folder = was.is_some_and(|was| was.kind == Kind::Folder);
+        let gone = folder.lower.as_ref().filter(|_| is_folder).map(|lower| self.count(lower, name));
+        self.changes.push(Change { gone, ..change });
+    }
+
+    /// How many files are in a folder that goes.
+    fn count(&mut self, lower: &Folder, name: &OsStr) -> Gone {
+        let mut n_files = 0;
+        let mut n_names = 0;
+        let limits = Limits { entries: self.to_count, ..self.limits };
+        let walked = lower.folder(name).and_then(|folder| {
+            folder.walk(limits, &mut |found| {
+                n_names += 1;
+                n_files += u64::from(found.status.kind != Kind::Folder);
+                Ok(Next::Into)
+            })
+        });
+        self.to_count = self.to_count.saturating_sub(n_names);
+        Gone { files: n_files, is_at_least: walked.is_err() }
     }
 
     fn list_folder(
@@ -129,7 +167,8 @@ impl Listing {
             let was = folder.before(&name);
             if is.character_device == Some(0) {
                 if was.is_some() {
-                    self.add(path, Happened::Removed, Now::Nothing);
+                    let change = Change::new(path, Happened::Removed, Now::Nothing);
+                    self.add_gone(folder, &name, change);
                 }
             } else if is.kind == Kind::Folder {
                 let merges = was.is_some_and(|was| was.kind == Kind::Folder);
@@ -141,14 +180,15 @@ impl Listing {
                 pending.push((path, below));
             } else if !folder.is_same(&name, &is, was.as_ref())? {
                 let now = folder.now(&name, &is)?;
-                self.add(path, happened(was), now);
+                self.add_gone(folder, &name, Change::new(path, happened(was), now));
             }
         }
         if let (Beneath::Hidden, Some(lower)) = (beneath, &folder.lower) {
             for name in self.names(lower)? {
                 if folder.upper.status_of(&name)?.is_none() {
                     let path = self.joined(folder, &name)?;
-                    self.add(path, Happened::Removed, Now::Nothing);
+                    let change = Change::new(path, Happened::Removed, Now::Nothing);
+                    self.add_gone(folder, &name, change);
                 }
             }
         }
@@ -259,5 +299,37 @@ pub mod tests {
         fs::create_dir(upper.join("d/old")).unwrap();
         fs::write(upper.join("d/old/x"), "").unwrap();
         assert_eq!(words(&upper, &lower), ["changed d/old", "created d/old/x"]);
+    }
+
+    #[test]
+    fn what_goes_with_a_folder_is_counted() {
+        let (_top, upper, lower) = folders();
+        fs::create_dir_all(lower.join("src/deep")).unwrap();
+        for name in ["src/a", "src/b", "src/deep/c"] {
+            fs::write(lower.join(name), "x").unwrap();
+        }
+        // A file takes the place of one folder, another is removed.
+        fs::write(upper.join("src"), "file").unwrap();
+        fs::remove_dir(upper.join("d")).unwrap();
+        let kind = rustix::fs::FileType::CharacterDevice;
+        let mode = rustix::fs::Mode::empty();
+        rustix::fs::mknodat(rustix::fs::CWD, upper.join("d"), kind, mode, 0).unwrap();
+        let changes = list(&upper, Some(&lower)).unwrap();
+        let gone: Vec<_> = changes.iter().map(|it| it.gone.map(|gone| gone.files)).collect();
+        assert_eq!(gone, [Some(2), Some(3)], "{changes:?}");
+        assert!(changes.iter().all(|it| it.gone.is_some_and(|gone| !gone.is_at_least)));
+    }
+
+    #[test]
+    fn links_are_marked_by_where_they_lead() {
+        use std::os::unix::fs::symlink;
+        let (_top, upper, lower) = folders();
+        symlink(".", upper.join("here")).unwrap();
+        symlink("here/../.ssh", upper.join("out")).unwrap();
+        symlink("d/old", upper.join("in")).unwrap();
+        let changes = list(&upper, Some(&lower)).unwrap();
+        let marks: Vec<_> =
+            changes.iter().map(|it| (it.path.to_str().unwrap(), it.leads_out)).collect();
+        assert_eq!(marks, [("here", false), ("in", false), ("out", true)]);
     }
 }

@@ -4,23 +4,15 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use host_sys::beneath::Folder;
-use sandbox_spec::{Change, Happened, Now, printable_path, printable_within};
-use similar::{ChangeTag, TextDiff};
+use sandbox_spec::{Change, Happened, Now, printable_path};
+use skills::lines_that_differ;
+
+use super::listing::gone_with;
 
 /// The largest file that is compared.
 const MAX_BYTES: u64 = 1 << 20;
-/// How many lines of a difference are shown.
-const MAX_LINES: usize = 200;
-/// How long a line may be.
-const MAX_LINE_CHARS: usize = 200;
-/// How many lines are shown around a difference.
-const CONTEXT: usize = 3;
-/// How long the smallest difference is looked for; after this any will do.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// The folder of the user's and the layer with what was written.
 pub struct Sides {
     old: Option<Folder>,
@@ -37,18 +29,23 @@ impl Sides {
     pub fn of(&self, change: &Change) -> String {
         let title = format!("--- {} {}\n", change.happened.word(), printable_path(&change.path));
         let body = match &change.now {
+            Now::Nothing if change.gone.is_some() => String::new(),
             Now::Folder => "  a folder\n".to_owned(),
             Now::Special => "  no file; it is not written\n".to_owned(),
             Now::Link { target } => format!("  a link to {}\n", printable_path(target)),
             Now::Nothing => self.compare(change),
             Now::File { mode, .. } => format!("  mode {mode:04o}\n") + &self.compare(change),
         };
-        title + &body
+        let gone =
+            change.gone.map_or(String::new(), |gone| format!("  {} goes\n", gone_with(gone)));
+        title + &gone + &body
     }
 
     fn compare(&self, change: &Change) -> String {
         let old = match (&self.old, change.happened) {
-            (Some(top), Happened::Changed | Happened::Removed) => read(top, &change.path),
+            (Some(top), Happened::Changed | Happened::Removed) if change.gone.is_none() => {
+                read(top, &change.path)
+            }
             _ => Ok(Vec::new()),
         };
         let new = match change.now {
@@ -56,7 +53,7 @@ impl Sides {
             _ => Ok(Vec::new()),
         };
         match (old, new) {
-            (Ok(old), Ok(new)) => between(&old, &new),
+            (Ok(old), Ok(new)) => lines_that_differ(&old, &new),
             (Err(error), _) | (_, Err(error)) => format!("  cannot be shown: {error}\n"),
         }
     }
@@ -68,50 +65,13 @@ fn read(top: &Folder, path: &Path) -> io::Result<Vec<u8>> {
     folder.read(name, MAX_BYTES)
 }
 
-fn between(old: &[u8], new: &[u8]) -> String {
-    if old.contains(&0) || new.contains(&0) {
-        return format!("  no text: {} bytes before, {} bytes now\n", old.len(), new.len());
-    }
-    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&*old, &*new);
-    let mut lines = Vec::new();
-    for group in diff.grouped_ops(CONTEXT) {
-        lines.push("  ...".to_owned());
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            };
-            // The end of a line is its own; another one in it is shown.
-            let line = change.value().strip_suffix('\n').unwrap_or(change.value());
-            lines.push(format!("  {sign} {}", printable_within(line, MAX_LINE_CHARS)));
-        }
-    }
-    // The first dots would stand for nothing but the beginning.
-    let mut shown: Vec<String> = lines.iter().skip(1).take(MAX_LINES).cloned().collect();
-    if let Some(n @ 1..) = lines.len().checked_sub(MAX_LINES + 1) {
-        shown.push(format!("  and {n} more lines"));
-    }
-    shown.iter().map(|line| format!("{line}\n")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
     fn change(path: &str, happened: Happened) -> Change {
-        Change { path: path.into(), happened, now: Now::File { size: 0, mode: 0o644 } }
-    }
-
-    #[test]
-    fn lines_that_differ_are_shown_and_cannot_act() {
-        let text = between(b"a\nb\nc\n", b"a\nB\x1b[8m\nc\n");
-        assert_eq!(text, "    a\n  - b\n  + B\\u{1b}[8m\n    c\n");
-        assert!(between(b"\0", b"a").contains("no text"));
-        let long = between(b"", "x\n".repeat(1000).as_bytes());
-        assert!(long.ends_with("and 800 more lines\n"), "{long}");
+        Change::new(path, happened, Now::File { size: 0, mode: 0o644 })
     }
 
     #[test]

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use host_sys::beneath::ResultFile;
-use sandbox_spec::{Activity, printable_path};
+use sandbox_spec::{Activity, MAX_NAME_CHARS, printable_path, printable_within};
 use skills::RunPlan;
-use skills::policy::{self, Policy, learn, widen};
+use skills::policy::{self, Learned, Policy, learn, widen};
 
 use crate::failure::Failure;
 
@@ -17,6 +17,9 @@ const MARK: &str = "# Learned by belljar: runs with --learn add to it.";
 
 /// How long a policy may be that is added to.
 pub const MAX_POLICY_BYTES: u64 = 4 << 20;
+
+/// How many names that are left out are told one by one.
+const MAX_NAMED: usize = 5;
 
 /// A file that a policy is learned in.
 pub struct Lessons {
@@ -51,16 +54,26 @@ impl Lessons {
 
     /// Writes the policy. What could not be recorded is said, for the policy then lacks it.
     pub fn write(self, activity: &Activity, plan: &RunPlan) -> Result<(), Failure> {
-        let needed = learn(activity, &activity.connections, &plan.policy);
-        let policy = widen(self.before, needed);
+        let Learned { policy, left_out } = learn(activity, &activity.connections, &plan.policy);
+        let policy = widen(self.before, policy);
         let text = format!(
             "# What {} needed, at last in a run of {}.\n{MARK}\n# Names stand for themselves and for \
-             what is beneath them; a * is any part of one name.\n{}",
+             what is beneath them; a * is any part of one name, a \\* is a star.\n{}",
             one_line(&plan.skill),
             one_line(&plan.script),
             policy.to_yaml()
         );
         self.file.write(text.as_bytes()).map_err(|error| failed(&self.path, &error))?;
+        for name in left_out.iter().take(MAX_NAMED) {
+            eprintln!(
+                "warning: {} is not in the policy: it is no text, or a rule for it would allow \
+                 everything",
+                printable_within(name, MAX_NAME_CHARS)
+            );
+        }
+        if let Some(n @ 1..) = left_out.len().checked_sub(MAX_NAMED) {
+            eprintln!("warning: {n} more such names are not in the policy");
+        }
         if activity.more_files + activity.more_programs > 0 {
             eprintln!(
                 "warning: the run used more files or programs than are recorded; the policy in {} \

@@ -1,50 +1,51 @@
-//! Changes in words: those that deserve a close look first and one by one, then the others, new
-//! folders as one line each if they are many.
+//! Changes in words: those that deserve a close look first and one by one, then whatever is removed or
+//! overwritten, then what is new, folders as one line each if they are many.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use sandbox_spec::{Change, Happened, Now, printable_name};
+use sandbox_spec::{Change, Gone, Happened, Now, printable_name};
 
 use super::risk::{Risk, Weight, risks};
 
-/// How many lines a list of ordinary changes has.
+/// How many lines a list of new things has that need no close look.
 const MAX_LINES: usize = 24;
 /// How many of the weightiest changes are named again after a list that is longer than a screen.
 const MAX_REPEATED: usize = 5;
 /// A list that is longer than this may have left the screen when its end is read.
 const SCREEN_LINES: usize = 10;
 
-/// The changes in words, a line for each. What deserves a close look is never left out, and what
-/// weighs most is named at the end again. Of the others, new folders are opened as long as the lines
-/// suffice, the small ones first and hidden ones, such as `.git`, last.
+/// The changes in words, a line for each. What deserves a close look, what goes and what is overwritten
+/// is never left out, and what weighs most is named at the end again. Of the others, new folders are
+/// opened as long as the lines suffice, the small ones first and hidden ones, such as `.git`, last.
 pub fn in_words(changes: &[Change]) -> String {
-    let risky = by_weight(changes);
-    let mut text = marked(&risky);
+    let first = never_folded(changes);
+    let mut text = one_by_one(&first);
     let listing = Listing::new(changes);
-    let shown = listing.shown(&risky);
+    let shown = listing.shown(&first);
     for line in shown.iter().take(MAX_LINES) {
         let Some(change) = changes.get(line.at) else { continue };
         let inside = if line.is_closed { listing.inside(line.at) } else { String::new() };
         text.push_str(&format!("  {}{inside}\n", one_line(change)));
     }
     if shown.len() > MAX_LINES {
-        text.push_str(&format!("  and {} more\n", shown.len() - MAX_LINES));
+        text.push_str(&format!("  and {} more that are new\n", shown.len() - MAX_LINES));
     }
     let n_lines = text.lines().count();
-    text + &closing(&risky, n_lines)
+    text + &closing(&first, n_lines)
 }
 
 /// All changes in words, whatever they are and however many.
 pub fn all_in_words(changes: &[Change]) -> String {
-    let risky = by_weight(changes);
-    let mut text = marked(&risky);
-    let known: HashSet<usize> = risky.iter().map(|(at, _, _)| *at).collect();
+    let first = never_folded(changes);
+    let mut text = one_by_one(&first);
+    let known: HashSet<usize> = first.iter().map(|one| one.at).collect();
     for (_, change) in changes.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
         text.push_str(&format!("  {}\n", one_line(change)));
     }
     let n_lines = text.lines().count();
-    text + &closing(&risky, n_lines)
+    text + &closing(&first, n_lines)
 }
 
 /// A change in words.
@@ -58,11 +59,53 @@ pub fn why(change: &Change) -> Option<String> {
     if reasons.is_empty() { None } else { Some(reasons.join("; ")) }
 }
 
-type Risky<'a> = (usize, &'a Change, Vec<Risk>);
+/// A change that has a line of its own whatever else there is.
+struct Shown<'a> {
+    at: usize,
+    change: &'a Change,
+    risks: Vec<Risk>,
+}
 
-/// What deserves a close look, the weightiest first.
-fn by_weight(changes: &[Change]) -> Vec<Risky<'_>> {
-    let all = changes.iter().enumerate().map(|(at, change)| (at, change, risks(change)));
+impl Shown<'_> {
+    fn weight(&self) -> Option<Weight> {
+        self.risks.first().map(|risk| risk.weight)
+    }
+
+    /// Whether something of the user's goes by it.
+    fn takes_away(&self) -> bool {
+        self.change.happened != Happened::Created
+    }
+
+    /// The order of lines: what runs by itself; what takes something away; what is run; what is only
+    /// hidden. Whoever makes very many programs does not hide by them that a folder goes.
+    fn order(&self) -> (Reverse<u8>, u8, Reverse<Option<Weight>>, usize) {
+        let level = match (self.weight(), self.takes_away()) {
+            (Some(Weight::ByItself), _) => 3,
+            (_, true) => 2,
+            (Some(Weight::Run), _) => 1,
+            _ => 0,
+        };
+        let what = match self.change.happened {
+            Happened::Removed => 0,
+            Happened::Changed => 1,
+            Happened::Created => 2,
+        };
+        (Reverse(level), what, Reverse(self.weight()), self.at)
+    }
+
+    fn line(&self) -> String {
+        let reasons: Vec<&str> = self.risks.iter().map(|risk| risk.reason).collect();
+        match reasons.is_empty() {
+            true => format!("  {}\n", one_line(self.change)),
+            false => format!("! {}  <- {}\n", one_line(self.change), reasons.join("; ")),
+        }
+    }
+}
+
+/// What deserves a close look, and what takes something away, in the order in which it is shown.
+fn never_folded(changes: &[Change]) -> Vec<Shown<'_>> {
+    let all = changes.iter().enumerate();
+    let all = all.map(|(at, change)| Shown { at, change, risks: risks(change) });
     // What is only hidden by the name of a new folder is told by that folder.
     let folders: HashSet<&Path> = changes
         .iter()
@@ -70,61 +113,95 @@ fn by_weight(changes: &[Change]) -> Vec<Risky<'_>> {
         .filter(|it| !risks(it).is_empty())
         .map(|it| it.path.as_path())
         .collect();
-    let is_only_hidden =
-        |risks: &[Risk]| risks.first().is_some_and(|risk| risk.weight == Weight::Hidden);
     let is_told = |change: &Change| change.path.ancestors().skip(1).any(|it| folders.contains(it));
-    let mut risky: Vec<Risky<'_>> = all
-        .filter(|(_, _, risks)| !risks.is_empty())
-        .filter(|(_, change, risks)| !(is_only_hidden(risks) && is_told(change)))
-        .collect();
-    let weight = |risks: &[Risk]| risks.first().map(|risk| risk.weight);
-    risky.sort_by_key(|(at, _, risks)| (std::cmp::Reverse(weight(risks)), *at));
-    risky
-}
-
-/// The order in which changes are asked about: what deserves a close look first.
-pub fn in_order(changes: &[Change]) -> Vec<&Change> {
-    let risky = by_weight(changes);
-    let known: HashSet<usize> = risky.iter().map(|(at, _, _)| *at).collect();
-    let others = changes.iter().enumerate().filter(|(at, _)| !known.contains(at));
-    let first = risky.iter().map(|(_, change, _)| *change);
-    first.chain(others.map(|(_, change)| change)).collect()
-}
-
-fn marked(risky: &[Risky<'_>]) -> String {
-    let line = |(_, change, risks): &Risky<'_>| {
-        let reasons: Vec<&str> = risks.iter().map(|risk| risk.reason).collect();
-        format!("! {}  <- {}\n", one_line(change), reasons.join("; "))
+    let is_shown = |one: &Shown<'_>| match one.weight() {
+        _ if one.takes_away() => true,
+        None => false,
+        Some(Weight::Hidden) => !is_told(one.change),
+        Some(_) => true,
     };
-    risky.iter().map(line).collect()
+    let mut shown: Vec<Shown<'_>> = all.filter(is_shown).collect();
+    shown.sort_by_key(Shown::order);
+    shown
+}
+
+/// The order in which changes are asked about: what is never folded first.
+pub fn in_order(changes: &[Change]) -> Vec<&Change> {
+    let first = never_folded(changes);
+    let known: HashSet<usize> = first.iter().map(|one| one.at).collect();
+    let others = changes.iter().enumerate().filter(|(at, _)| !known.contains(at));
+    first.iter().map(|one| one.change).chain(others.map(|(_, change)| change)).collect()
+}
+
+fn one_by_one(shown: &[Shown<'_>]) -> String {
+    shown.iter().map(Shown::line).collect()
 }
 
 /// How many deserve a close look, by the reason, and, if the list was long, the weightiest of them
-/// again: what stood first may not be on the screen any more.
-fn closing(risky: &[Risky<'_>], n_lines: usize) -> String {
-    let heavy: Vec<&Risky<'_>> = risky
-        .iter()
-        .filter(|(_, _, risks)| risks.first().is_some_and(|risk| risk.weight > Weight::Hidden))
-        .collect();
-    if heavy.is_empty() {
-        return String::new();
-    }
+/// again: what stood first may not be on the screen any more. What goes is said in any case.
+fn closing(first: &[Shown<'_>], n_lines: usize) -> String {
+    let is_heavy = |one: &&Shown<'_>| one.weight().is_some_and(|it| it > Weight::Hidden);
+    let heavy: Vec<&Shown<'_>> = first.iter().filter(is_heavy).collect();
+    let removed: Vec<&Shown<'_>> =
+        first.iter().filter(|one| one.change.happened == Happened::Removed).collect();
     let mut text = String::new();
     if n_lines > SCREEN_LINES {
-        for (_, change, risks) in heavy.iter().take(MAX_REPEATED) {
-            let reason = risks.first().map_or("", |risk| risk.reason);
-            text.push_str(&format!("! {}  <- {reason}\n", one_line(change)));
+        let mut again: Vec<&Shown<'_>> = heavy.iter().take(MAX_REPEATED).copied().collect();
+        for one in removed.iter().take(MAX_REPEATED) {
+            if !again.iter().any(|known| known.at == one.at) {
+                again.push(one);
+            }
         }
+        text.extend(again.into_iter().map(Shown::line));
     }
-    let mut counts: BTreeMap<(std::cmp::Reverse<Weight>, &str), usize> = BTreeMap::new();
-    for (_, _, risks) in &heavy {
-        if let Some(risk) = risks.first() {
-            *counts.entry((std::cmp::Reverse(risk.weight), risk.reason)).or_default() += 1;
+    let gone = gone_in_words(first.iter().map(|one| one.change));
+    if !gone.is_empty() {
+        text.push_str(&format!("! {gone}\n"));
+    }
+    if heavy.is_empty() {
+        return text;
+    }
+    let mut counts: BTreeMap<(Reverse<Weight>, &str), usize> = BTreeMap::new();
+    for one in &heavy {
+        if let Some(risk) = one.risks.first() {
+            *counts.entry((Reverse(risk.weight), risk.reason)).or_default() += 1;
         }
     }
     let counts: Vec<String> =
         counts.into_iter().map(|((_, reason), n)| format!("{n} x {reason}")).collect();
     format!("{text}! look closely at {}: {}\n", heavy.len(), counts.join(", "))
+}
+
+/// How many files are removed, those in folders that go among them; nothing if none are.
+fn gone_in_words<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
+    let (mut n_files, mut n_folders, mut is_at_least) = (0_u64, 0_u64, false);
+    for change in changes {
+        match (change.gone, change.happened) {
+            (Some(gone), _) => {
+                n_folders += 1;
+                n_files = n_files.saturating_add(gone.files);
+                is_at_least |= gone.is_at_least;
+            }
+            (None, Happened::Removed) => n_files = n_files.saturating_add(1),
+            (None, _) => {}
+        }
+    }
+    let folders = match n_folders {
+        0 => String::new(),
+        n => format!("{} and ", plural(n, "folder")),
+    };
+    match (n_files, n_folders) {
+        (0, 0) => String::new(),
+        _ => {
+            let least = if is_at_least { "at least " } else { "" };
+            format!("{folders}{least}{} removed", plural(n_files, "file"))
+        }
+    }
+}
+
+fn plural(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{s}")
 }
 
 /// How many were created, changed and removed.
@@ -135,7 +212,17 @@ pub fn counted(changes: &[Change]) -> String {
         .filter(|what| n(*what) > 0)
         .map(|what| format!("{} {}", n(what), what.word()))
         .collect();
-    parts.join(", ")
+    let gone = match changes.iter().any(|change| change.gone.is_some()) {
+        true => format!(" ({})", gone_in_words(changes.iter())),
+        false => String::new(),
+    };
+    parts.join(", ") + &gone
+}
+
+/// What goes with a folder, in words.
+pub fn gone_with(gone: Gone) -> String {
+    let least = if gone.is_at_least { "at least " } else { "" };
+    format!("a folder with {least}{} in it", plural(gone.files, "file"))
 }
 
 /// A path that cannot drive the terminal.
@@ -144,12 +231,17 @@ pub fn shown_path(path: &Path) -> String {
 }
 
 fn about(change: &Change) -> String {
-    match &change.now {
+    let now = match &change.now {
         Now::File { size, .. } => format!("  {size} bytes"),
         Now::Folder => "/".to_owned(),
         Now::Link { target } => format!(" -> {}", shown_path(target)),
         Now::Special => "  (no file; is not written back)".to_owned(),
         Now::Nothing => String::new(),
+    };
+    match (change.gone, &change.now) {
+        (Some(gone), Now::Nothing) => format!("/  {}", gone_with(gone)),
+        (Some(gone), _) => format!("{now}; it was {}", gone_with(gone)),
+        (None, _) => now,
     }
 }
 
@@ -197,9 +289,9 @@ impl<'a> Listing<'a> {
         Line { at, is_closed: !self.children_of(at).is_empty() }
     }
 
-    /// The lines for what is not `risky`, which has lines already.
-    fn shown(&self, risky: &[Risky<'_>]) -> Vec<Line> {
-        let known: HashSet<usize> = risky.iter().map(|(at, _, _)| *at).collect();
+    /// The lines for what is not among `first`, which has lines already.
+    fn shown(&self, first: &[Shown<'_>]) -> Vec<Line> {
+        let known: HashSet<usize> = first.iter().map(|one| one.at).collect();
         // A folder that has a line already is opened, or stands for what is in it.
         let is_told = |line: &Line| known.contains(&line.at) && !line.is_closed;
         let mut lines: Vec<Line> = self.tops.iter().map(|at| self.line(*at)).collect();
@@ -253,7 +345,7 @@ mod tests {
     fn created(path: &str) -> Change {
         let now =
             if path.ends_with('/') { Now::Folder } else { Now::File { size: 10, mode: 0o644 } };
-        Change { path: path.trim_end_matches('/').into(), happened: Happened::Created, now }
+        Change::new(path.trim_end_matches('/'), Happened::Created, now)
     }
 
     #[test]
@@ -294,7 +386,7 @@ mod tests {
             assert!(!text.contains("more"), "{text}");
         }
         changes.extend((24..60).map(|n| created(&format!("{n:03}.txt"))));
-        assert!(in_words(&changes).contains("  and 36 more\n"));
+        assert!(in_words(&changes).contains("  and 36 more that are new\n"));
         assert_eq!(all_in_words(&changes).lines().count(), 62 + 3);
     }
 
@@ -303,6 +395,59 @@ mod tests {
         let changes: Vec<Change> = (0..100).map(|n| created(&format!("{n:03}"))).collect();
         let text = in_words(&changes);
         assert_eq!(text.lines().count(), 25);
-        assert!(text.ends_with("and 76 more\n"));
+        assert!(text.ends_with("and 76 more that are new\n"));
+    }
+
+    fn removed(path: &str, files: u64) -> Change {
+        let gone = Some(Gone { files, is_at_least: false });
+        Change { gone, ..Change::new(path, Happened::Removed, Now::Nothing) }
+    }
+
+    #[test]
+    fn what_goes_is_not_behind_what_is_new() {
+        let mut changes: Vec<Change> = (0..60).map(|n| created(&format!("{n:03}.txt"))).collect();
+        changes.push(removed("src", 12));
+        changes.push(Change::new("zz", Happened::Removed, Now::Nothing));
+        let now = Now::File { size: 5, mode: 0o644 };
+        changes.push(Change::new("thesis", Happened::Changed, now.clone()));
+        let gone = Some(Gone { files: 3, is_at_least: true });
+        changes.push(Change { gone, ..Change::new("data", Happened::Changed, now) });
+        // Many programs, which deserve a look as well.
+        for n in 0..50 {
+            let now = Now::File { size: 1, mode: 0o755 };
+            changes.push(Change::new(format!("tool{n}"), Happened::Created, now));
+        }
+        for text in [in_words(&changes), all_in_words(&changes)] {
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(
+                lines[0],
+                "! removed  src/  a folder with 12 files in it  <- a folder goes, with everything in it"
+            );
+            assert_eq!(lines[1], "  removed  zz");
+            assert!(
+                lines[2].starts_with("! changed  data  5 bytes; it was a folder with at least 3")
+            );
+            assert_eq!(lines[3], "  changed  thesis  5 bytes");
+            let end = &lines[lines.len() - 9..];
+            assert!(end.contains(&lines[0]) && end.contains(&lines[1]), "{text}");
+            assert!(end.contains(&"! 2 folders and at least 16 files removed"), "{text}");
+        }
+        assert!(counted(&changes).ends_with("2 removed (2 folders and at least 16 files removed)"));
+    }
+
+    #[test]
+    fn removals_and_overwrites_are_never_folded() {
+        let mut changes: Vec<Change> = Vec::new();
+        for n in 0..100 {
+            changes.push(Change::new(format!("r{n}"), Happened::Removed, Now::Nothing));
+            let now = Now::File { size: 1, mode: 0o644 };
+            changes.push(Change::new(format!("c{n}"), Happened::Changed, now));
+        }
+        let text = in_words(&changes);
+        for n in 0..100 {
+            assert!(text.contains(&format!("removed  r{n}\n")), "{n}");
+            assert!(text.contains(&format!("changed  c{n}  1 bytes\n")), "{n}");
+        }
+        assert!(text.contains("! 100 files removed\n"));
     }
 }

@@ -110,15 +110,16 @@ impl Question<'_> {
         Ok(self.choice(&chosen))
     }
 
-    /// What was chosen, with the folders that it needs, in the order in which it is written.
+    /// What was chosen, with the new folders that it needs, in the order in which it is written. What is
+    /// in a folder that takes the place of something else needs that folder to be chosen: nobody has
+    /// agreed that the other thing goes.
     fn choice(&self, chosen: &HashSet<&Path>) -> Choice {
-        let above: HashSet<&Path> =
-            chosen.iter().flat_map(|path| path.ancestors().skip(1)).collect();
-        let is_wanted = |change: &&Change| {
-            let path = change.path.as_path();
-            chosen.contains(path) || (change.now == Now::Folder && above.contains(path))
-        };
-        let wanted: Vec<Change> = self.changes.iter().filter(is_wanted).cloned().collect();
+        let (wanted, n_refused) = wanted(self.changes, chosen);
+        if n_refused > 0 {
+            self.terminal.say(&format!(
+                "{n_refused} not written: the folder above is declined, and something else is there\n"
+            ));
+        }
         match wanted.len() {
             0 => Choice::Nothing,
             n if n == self.changes.len() => Choice::All,
@@ -127,6 +128,55 @@ impl Question<'_> {
     }
 }
 
+/// The changes that are written for what was chosen, and how many cannot be.
+fn wanted(changes: &[Change], chosen: &HashSet<&Path>) -> (Vec<Change>, usize) {
+    let declined: HashSet<&Path> = changes
+        .iter()
+        .filter(|change| change.now == Now::Folder && !is_new_folder(change))
+        .map(|change| change.path.as_path())
+        .filter(|path| !chosen.contains(path))
+        .collect();
+    let is_possible = |path: &Path| !path.ancestors().skip(1).any(|it| declined.contains(it));
+    let (possible, refused): (Vec<&Path>, Vec<&Path>) =
+        chosen.iter().copied().partition(|path| is_possible(path));
+    let above: HashSet<&Path> = possible.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let possible: HashSet<&Path> = possible.into_iter().collect();
+    let is_wanted = |change: &&Change| {
+        let path = change.path.as_path();
+        possible.contains(path) || (is_new_folder(change) && above.contains(path))
+    };
+    (changes.iter().filter(is_wanted).cloned().collect(), refused.len())
+}
+
 fn is_new_folder(change: &Change) -> bool {
     change.happened == Happened::Created && change.now == Now::Folder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_declined_does_not_come_back_with_a_file_in_it() {
+        let file = || Now::File { size: 1, mode: 0o644 };
+        let changes = [
+            Change::new("new", Happened::Created, Now::Folder),
+            Change::new("new/a", Happened::Created, file()),
+            Change::new("was-file", Happened::Changed, Now::Folder),
+            Change::new("was-file/sub", Happened::Created, Now::Folder),
+            Change::new("was-file/sub/b", Happened::Created, file()),
+        ];
+        let paths = |chosen: &[&'static str]| {
+            let chosen: HashSet<&Path> = chosen.iter().map(|path| Path::new(*path)).collect();
+            let (wanted, n_refused) = wanted(&changes, &chosen);
+            let wanted: Vec<String> =
+                wanted.iter().map(|it| it.path.to_str().unwrap().to_owned()).collect();
+            (wanted.join(" "), n_refused)
+        };
+        assert_eq!(paths(&["new/a"]), ("new new/a".to_owned(), 0));
+        assert_eq!(paths(&["was-file/sub/b"]), (String::new(), 1));
+        assert_eq!(paths(&["new/a", "was-file/sub/b"]), ("new new/a".to_owned(), 1));
+        let all = "was-file was-file/sub was-file/sub/b".to_owned();
+        assert_eq!(paths(&["was-file", "was-file/sub/b"]), (all, 0));
+    }
 }

@@ -53,7 +53,16 @@ const KINDS: &[(Weight, &str, Where)] = &[
         "settings of git: they can name programs that git runs",
         Named(&[".gitmodules", ".git/info/attributes", ".git", ".git/commondir"]),
     ),
-    (ByItself, "settings of git: they can name programs that git runs", In(&[".git/modules"])),
+    (
+        ByItself,
+        "settings of git: they can name programs that git runs",
+        In(&[".git/modules", ".git/worktrees"]),
+    ),
+    (
+        ByItself,
+        "what git goes on with: it can name programs that git runs",
+        In(&[".git/rebase-merge", ".git/rebase-apply", ".git/sequencer"]),
+    ),
     (
         ByItself,
         "runs before each commit",
@@ -276,6 +285,46 @@ const KINDS: &[(Weight, &str, Where)] = &[
     (Run, "programs of packages", In(&["node_modules/.bin"])),
 ];
 
+/// Settings of git can name any folder as that of the hooks.
+const NAMED_HOOK: Risk = Risk {
+    weight: ByItself,
+    reason: "has the name of a git hook, which settings of git can make it in any folder",
+};
+const HOOKS: [&str; 23] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+
+/// A repository of git need not be called `.git`: a folder with these is one, and git believes the
+/// settings in it.
+const BARE: Risk = Risk {
+    weight: ByItself,
+    reason: "with HEAD, objects and refs beside it settings of git, which can name programs",
+};
+const BARE_NAMES: [&str; 4] = ["head", "config", "config.worktree", "commondir"];
+
+const FOLDER_GONE: Risk = Risk { weight: Run, reason: "a folder goes, with everything in it" };
 const LEADS_OUT: Risk = Risk { weight: ByItself, reason: "a link that leads out of the folder" };
 const LINK: Risk = Risk { weight: Run, reason: "a link: whoever opens it opens something else" };
 const SET_ID: Risk = Risk {
@@ -297,53 +346,72 @@ const SET_ID_BITS: u32 = 0o6000;
 pub fn risks(change: &Change) -> Vec<Risk> {
     let mut found = Vec::new();
     let path = Names::of(&change.path);
-    if path.is_sample_hook() {
-        return found;
-    }
+    let is_sample = path.is_sample_hook() && is_harmless_sample(&change.now);
+    let reach = match &change.now {
+        // A folder of such a name is told by what is in it.
+        Now::Folder => None,
+        // A link stands for everything that is beneath what it leads to, and with a folder that is
+        // gone everything in it is.
+        Now::Link { .. } | Now::Nothing => Some(Reach::Above),
+        Now::File { .. } | Now::Special => Some(Reach::Itself),
+    };
     // What is gone does not run, but that a hook or a rule is gone can matter as much.
-    for (weight, reason, place) in KINDS {
-        if path.is_at(place) && !found.iter().any(|risk: &Risk| risk.reason == *reason) {
-            // A folder of such a name is told by what is in it.
-            if change.now != Now::Folder {
+    if let Some(reach) = reach.filter(|_| !is_sample) {
+        for (weight, reason, place) in KINDS {
+            if path.is_at(place, reach) && !found.iter().any(|risk: &Risk| risk.reason == *reason) {
                 found.push(Risk { weight: *weight, reason });
             }
         }
+        if found.is_empty() && path.is_named(&HOOKS) {
+            found.push(NAMED_HOOK);
+        }
+        if path.is_of_a_bare_repository() {
+            found.push(BARE);
+        }
     }
     match &change.now {
-        Now::Link { target } if leads_out(&change.path, target) => found.push(LEADS_OUT),
+        Now::Link { .. } if change.leads_out => found.push(LEADS_OUT),
         Now::Link { .. } => found.push(LINK),
         Now::File { mode, .. } => {
             if mode & SET_ID_BITS != 0 {
                 found.push(SET_ID);
             }
-            if mode & EXECUTE_BITS != 0 {
+            if mode & EXECUTE_BITS != 0 && !is_sample {
                 found.push(EXECUTABLE);
             }
         }
         Now::Folder | Now::Nothing | Now::Special => {}
     }
+    if change.gone.is_some() {
+        found.push(FOLDER_GONE);
+    }
     if change.path.to_str() != Some(&printable_path(&change.path)) {
         found.push(ODD_NAME);
     }
-    if found.is_empty() && path.is_hidden() {
+    if found.is_empty() && path.is_hidden() && !is_sample {
         found.push(HIDDEN);
     }
     found.sort_by_key(|risk| std::cmp::Reverse(risk.weight));
     found
 }
 
-/// Whether a link's target, read from where the link is, is outside of the folder.
-fn leads_out(link: &Path, target: &Path) -> bool {
-    let mut depth = link.components().count().saturating_sub(1);
-    for part in target.components() {
-        match part {
-            Component::Normal(_) => depth += 1,
-            Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
-        }
+/// Whether an example of a hook is what it says: a file, or gone. A link or a program with somebody
+/// else's rights is no example of anything.
+fn is_harmless_sample(now: &Now) -> bool {
+    match now {
+        Now::File { mode, .. } => mode & SET_ID_BITS == 0,
+        Now::Nothing => true,
+        Now::Folder | Now::Link { .. } | Now::Special => false,
     }
-    false
+}
+
+/// What a change reaches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// What has its path.
+    Itself,
+    /// Also what is beneath it.
+    Above,
 }
 
 /// The names of a path, in small letters.
@@ -369,11 +437,30 @@ impl Names {
         self.0.iter().any(|name| name.starts_with('.')) && !is_data
     }
 
-    fn is_at(&self, place: &Where) -> bool {
+    /// Whether a repository of git that is not called `.git` could have this beside its `HEAD`.
+    fn is_of_a_bare_repository(&self) -> bool {
+        self.is_named(&BARE_NAMES) && !self.0.iter().any(|name| name == ".git")
+    }
+
+    fn is_named(&self, names: &[&str]) -> bool {
+        self.0.last().is_some_and(|name| names.contains(&name.as_str()))
+    }
+
+    fn is_at(&self, place: &Where, reach: Reach) -> bool {
         let parts = |text: &'static str| text.split('/').collect::<Vec<&str>>();
+        let is_above = |parts: &[&str]| {
+            let mut starts = (1..=parts.len()).filter_map(|n| parts.get(..n));
+            reach == Reach::Above && starts.any(|start| self.ends_with(start))
+        };
         match place {
-            Named(all) => all.iter().any(|text| self.ends_with(&parts(text))),
-            In(all) => all.iter().any(|text| self.is_beneath(&parts(text))),
+            Named(all) => all.iter().any(|text| {
+                let parts = parts(text);
+                self.ends_with(&parts) || is_above(&parts)
+            }),
+            In(all) => all.iter().any(|text| {
+                let parts = parts(text);
+                self.is_beneath(&parts) || is_above(&parts)
+            }),
             Ending(all) => {
                 let name = self.0.last().map_or("", String::as_str);
                 all.iter().any(|end| name.len() > end.len() && name.ends_with(end))
@@ -400,12 +487,12 @@ mod tests {
 
     fn file(path: &str, mode: u32) -> Change {
         let now = Now::File { size: 1, mode };
-        Change { path: path.into(), happened: Happened::Created, now }
+        Change::new(path, Happened::Created, now)
     }
 
-    fn link(path: &str, target: &str) -> Change {
-        let now = Now::Link { target: target.into() };
-        Change { path: path.into(), happened: Happened::Created, now }
+    fn link(path: &str, leads_out: bool) -> Change {
+        let now = Now::Link { target: "somewhere".into() };
+        Change { leads_out, ..Change::new(path, Happened::Created, now) }
     }
 
     fn reasons(change: &Change) -> Vec<&'static str> {
@@ -452,11 +539,63 @@ mod tests {
 
     #[test]
     fn links_are_told_apart_by_where_they_lead() {
-        assert_eq!(reasons(&link("a", "/etc/passwd")), [LEADS_OUT.reason]);
-        assert_eq!(reasons(&link("a", "../x")), [LEADS_OUT.reason]);
-        assert_eq!(reasons(&link("d/a", "../../x")), [LEADS_OUT.reason]);
-        assert_eq!(reasons(&link("d/a", "../x")), [LINK.reason]);
-        assert_eq!(reasons(&link("a", "b/c")), [LINK.reason]);
+        assert_eq!(reasons(&link("a", true)), [LEADS_OUT.reason]);
+        assert_eq!(reasons(&link("a", false)), [LINK.reason]);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_folder_is_what_would_be_in_it() {
+        for path in [
+            ".vscode",
+            "sub/.idea",
+            ".github",
+            ".github/workflows",
+            ".husky",
+            ".claude",
+            ".git/hooks",
+            ".ssh",
+            ".cargo",
+            ".config",
+            "node_modules",
+        ] {
+            let found = reasons(&link(path, false));
+            assert!(found.len() > 1, "{path}: {found:?}");
+            assert!(found.contains(&LINK.reason), "{path}: {found:?}");
+            let gone = Change::new(path, Happened::Removed, Now::Nothing);
+            assert!(!risks(&gone).is_empty(), "{path}");
+        }
+        assert_eq!(reasons(&link("vscode", false)), [LINK.reason]);
+    }
+
+    #[test]
+    fn an_example_of_a_hook_is_a_plain_file() {
+        let sample = ".git/hooks/pre-push.sample";
+        assert_eq!(reasons(&file(sample, 0o755)), [""; 0]);
+        assert!(reasons(&file(sample, 0o4755)).contains(&SET_ID.reason));
+        assert!(reasons(&link(sample, false)).contains(&"a git hook: git runs it"));
+        assert!(reasons(&link(sample, true)).contains(&LEADS_OUT.reason));
+        let odd = file(".git/hooks/\u{202e}x.sample", 0o755);
+        assert_eq!(reasons(&odd), [ODD_NAME.reason]);
+    }
+
+    #[test]
+    fn a_repository_by_another_name_is_one() {
+        for path in ["x/config", "repo.git/HEAD", "a/b/config.worktree", "HEAD", "tools/pre-commit"]
+        {
+            let found = risks(&file(path, 0o644));
+            assert!(found.first().is_some_and(|risk| risk.weight == ByItself), "{path}: {found:?}");
+        }
+        assert_eq!(reasons(&file(".git/HEAD", 0o644)), [HIDDEN.reason]);
+        assert_eq!(reasons(&file("config.yaml", 0o644)), [""; 0]);
+        let folder = Change::new("config", Happened::Created, Now::Folder);
+        assert_eq!(reasons(&folder), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_that_goes_is_marked() {
+        let gone = Some(sandbox_spec::Gone { files: 7, is_at_least: false });
+        let change = Change { gone, ..Change::new("src", Happened::Removed, Now::Nothing) };
+        assert_eq!(reasons(&change), [FOLDER_GONE.reason]);
     }
 
     #[test]
@@ -465,7 +604,6 @@ mod tests {
             assert_eq!(reasons(&file(path, 0o644)), [""; 0], "{path}");
         }
         assert_eq!(reasons(&file(".note", 0o644)), [HIDDEN.reason]);
-        assert_eq!(reasons(&file(".git/hooks/pre-push.sample", 0o755)), [""; 0]);
         assert_eq!(reasons(&file(".git/objects/1f/aa", 0o444)), [""; 0]);
         assert_eq!(reasons(&file("a\u{202e}b", 0o644)), [ODD_NAME.reason]);
     }

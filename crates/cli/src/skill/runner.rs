@@ -174,7 +174,7 @@ impl Runner for LearningRunner<'_> {
 
     fn run(&self, request: &RunRequest) -> Result<RunOutcome, RunnerError> {
         let (outcome, activity) = self.inside.run_recorded(request, Recording::On)?;
-        let policy = learn(&activity, &activity.connections, &request.plan.policy);
+        let policy = learn(&activity, &activity.connections, &request.plan.policy).policy;
         // As a file would hold it.
         let read = policy::read("learned", &policy.to_yaml());
         if !read.is_valid() {

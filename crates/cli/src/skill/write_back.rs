@@ -1,18 +1,24 @@
 //! Writes changes that were kept aside back to the folder that they belong to.
 //!
 //! The layer was written by a program that nobody trusts. So no link is followed, neither there
-//! nor in the folder: everything is done by name in folders that are held.
+//! nor in the folder: everything is done by name in folders that are held. What takes the place of
+//! something is ready before that goes: a copy that fails costs nothing.
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use host_sys::beneath::{Folder, Kind};
 
-use super::changes::{Change, Happened, Now};
+use super::changes::{Change, Now};
 
 /// Permissions that are written back: no set-id bits.
 const KEPT_MODE: u32 = 0o777;
+
+/// How the name of a folder begins in which something is made ready.
+const BESIDE: &str = ".belljar-new-";
+/// Its name there.
+const NEW: &str = "new";
 
 /// A change that could not be written back.
 #[derive(Debug)]
@@ -48,31 +54,43 @@ impl Places {
         match &change.now {
             Now::Special => Err(io::Error::other("it is no file, folder or link")),
             Now::Nothing => folder.remove_unlocked(name),
+            Now::Folder if there == Some(Kind::Folder) => Ok(()),
             Now::Folder => {
-                if there != Some(Kind::Folder) {
-                    folder.remove_unlocked(name)?;
-                    folder.make_folder(name, 0o755)?;
-                }
-                Ok(())
+                put(&folder, name, there, &|beside| beside.make_folder(NEW, 0o755).map(|_| ()))
             }
             Now::Link { target } => {
-                folder.remove_unlocked(name)?;
-                folder.make_link(name, target)
+                put(&folder, name, there, &|beside| beside.make_link(NEW, target))
             }
             Now::File { .. } => {
-                if there == Some(Kind::Folder) || change.happened == Happened::Removed {
-                    folder.remove_unlocked(name)?;
+                let (from, from_name) = self.from.parent_of(&change.path)?;
+                let held = from.hold(from_name)?;
+                let (mode, file) = (held.status.mode & KEPT_MODE, held.open()?);
+                if there != Some(Kind::Folder) {
+                    return folder.replace_by_copy(name, mode, &file);
                 }
-                self.copy(&change.path, &folder, name)
+                put(&folder, name, there, &|beside| beside.replace_by_copy(NEW, mode, &file))
             }
         }
     }
+}
 
-    fn copy(&self, path: &Path, folder: &Folder, name: &OsStr) -> io::Result<()> {
-        let (from, from_name) = self.from.parent_of(path)?;
-        let held = from.hold(from_name)?;
-        folder.replace_by_copy(name, held.status.mode & KEPT_MODE, &held.open()?)
-    }
+/// Makes something in a folder of its own, and then puts it where `there` is what was there.
+fn put(
+    folder: &Folder,
+    name: &OsStr,
+    there: Option<Kind>,
+    make: &dyn Fn(&Folder) -> io::Result<()>,
+) -> io::Result<()> {
+    let (beside_name, beside) = folder.make_unique_folder(BESIDE)?;
+    let done = make(&beside).and_then(|()| {
+        if there.is_some() {
+            folder.remove_unlocked(name)?;
+        }
+        beside.rename(NEW, folder, name)
+    });
+    // Who cannot be put in its place goes; the failure that is told is the one that led here.
+    let tidied = folder.remove_unlocked(&beside_name);
+    done.and(tidied)
 }
 
 #[cfg(test)]
@@ -81,6 +99,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
 
     struct Case {
         _top: tempfile::TempDir,
@@ -163,5 +182,47 @@ mod tests {
         fs::write(case.upper.join("x"), "file").unwrap();
         assert!(apply(&case).is_empty());
         assert!(case.folder.join("x").is_file());
+    }
+
+    #[test]
+    fn a_source_that_cannot_be_read_costs_nothing() {
+        let case = case();
+        fs::create_dir_all(case.folder.join("src/deep")).unwrap();
+        fs::write(case.folder.join("src/deep/mine"), "mine").unwrap();
+        fs::write(case.upper.join("src"), "theirs").unwrap();
+        let changes = list(&case.upper, Some(&case.folder)).unwrap();
+        fs::remove_file(case.upper.join("src")).unwrap();
+        // A link, and nothing, where a file was listed.
+        for _ in 0..2 {
+            assert_eq!(write_all(&case, &changes).len(), 1);
+            assert_eq!(fs::read(case.folder.join("src/deep/mine")).unwrap(), b"mine");
+            assert_eq!(fs::read_dir(&case.folder).unwrap().count(), 1, "nothing is left beside it");
+            let _ = symlink("/etc/passwd", case.upper.join("src"));
+        }
+    }
+
+    #[test]
+    fn anything_takes_the_place_of_anything() {
+        let kinds = ["file", "folder", "link"];
+        for was in kinds {
+            for is in kinds {
+                let case = case();
+                for (top, kind) in [(&case.folder, was), (&case.upper, is)] {
+                    match kind {
+                        "file" => fs::write(top.join("x"), kind.to_owned() + was).unwrap(),
+                        "folder" => fs::create_dir(top.join("x")).unwrap(),
+                        _ => symlink(top, top.join("x")).unwrap(),
+                    }
+                }
+                assert!(apply(&case).is_empty(), "{was} to {is}");
+                let kind = fs::symlink_metadata(case.folder.join("x")).unwrap().file_type();
+                let is_right = match is {
+                    "file" => kind.is_file(),
+                    "folder" => kind.is_dir(),
+                    _ => kind.is_symlink(),
+                };
+                assert!(is_right && fs::read_dir(&case.folder).unwrap().count() == 1);
+            }
+        }
     }
 }

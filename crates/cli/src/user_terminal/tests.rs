@@ -43,7 +43,7 @@ const HOSTILE: &[&str] = &[
 ];
 
 fn reset() -> String {
-    RESET.iter().map(|(sequence, _)| *sequence).collect()
+    reset::words(None, None)
 }
 
 /// Where a terminal shows a text, and that it shows it plainly.
@@ -122,9 +122,47 @@ fn what_was_printed_before_stays() {
 #[test]
 fn concealment_and_colours_end() {
     let all = reset();
-    for sequence in ["\x1b[0m", "\x1b]104\x1b\\", "\x1b]110\x1b\\", "\x1b]111\x1b\\", "\x1b[?2026l"]
-    {
+    for sequence in [
+        "\x1b[0m",
+        "\x1b]104\x1b\\",
+        "\x1b]110\x1b\\",
+        "\x1b]111\x1b\\",
+        "\x1b[?2026l",
+        // Images of kitty; the font; titles that were put aside; the window itself.
+        "\x1b_Ga=d,d=A,q=2\x1b\\",
+        "\x1b]50;#0\x1b\\",
+        "\x1b[23;0t",
+        "\x1b[1t",
+        // Printer, status line, VT52, Tektronix, the page that is seen: our words would not be.
+        "\x1b[4i",
+        "\x1b[0$}",
+        "\x1b<",
+        "\x1b\x03",
+        "\x1b[1 P",
+        // Keys: locked, or as records of ConPTY.
+        "\x1b[2l",
+        "\x1b[?9001l",
+    ] {
         assert!(all.contains(sequence), "{sequence:?}");
     }
     assert!(all.starts_with("\x18\x1b\\"));
+}
+
+#[test]
+fn a_window_that_hides_the_question_gets_its_size_back() {
+    let size = |ws_row, ws_col| Some(Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 });
+    let has = |before, now| reset::words(before, now).contains("\x1b[8;24;80t");
+    assert!(has(size(24, 80), size(1, 80)) && has(size(24, 80), size(24, 2)));
+    assert!(!has(size(24, 80), size(24, 80)) && !has(size(24, 80), size(50, 200)));
+    assert!(!has(size(24, 80), size(12, 60)), "that may have been the user");
+    assert!(!has(None, size(1, 1)) && !has(size(24, 80), None));
+    assert!(!has(size(5, 20), size(5, 20)), "it was so before");
+}
+
+/// What is sent leaves nothing unfinished, and is shown by nobody as text.
+#[test]
+fn the_reset_shows_nothing() {
+    let mut parser = Parser::new(ROWS, 80, 0);
+    parser.process(reset().as_bytes());
+    assert_eq!(parser.screen().contents().trim(), "");
 }

@@ -101,6 +101,12 @@ impl Pty {
         }
     }
 
+    /// Makes the terminal another size, as a window does that somebody draws at.
+    pub fn set_size(&self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).unwrap();
+    }
+
     /// Types.
     pub fn type_text(&mut self, text: &str) {
         self.master.write_all(text.as_bytes()).unwrap();

@@ -12,7 +12,7 @@ use crate::operations::{self, RenameFlags};
 use crate::overlay::{Moves, Overlay, Upper, UpperKind};
 use crate::special::SpecialFiles;
 use crate::tmpfs::{Limits, Tmpfs};
-use linux_abi::files::OpenFlags;
+use linux_abi::files::{MountFlags, OpenFlags};
 
 struct World {
     fs: Rc<FsContext>,

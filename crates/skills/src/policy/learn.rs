@@ -4,11 +4,15 @@
 //! folder that the run made, or that it made temporary files in, is allowed as a whole, and so
 //! are folders in memory. Of system folders from which several files were read the whole folder is
 //! allowed: which library is loaded from it says nothing.
+//!
+//! Names are the guest's. One with a star in it must not become a pattern, and what cannot be written
+//! in a policy, or would be everything, is left out and counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox_spec::{
-    Activity, AskRecord, ConnectionKind, ConnectionRecord, FileFate, PathUse, Verdict,
+    Activity, AskRecord, ConnectionKind, ConnectionRecord, FileFate, HostRule, PathPattern,
+    PathUse, Verdict,
 };
 
 use super::merge::default_limits;
@@ -28,22 +32,35 @@ const MANY_SYSTEM: usize = 4;
 /// From so many files on the folder is allowed, outside of the system.
 const MANY: usize = 8;
 
+/// What was learned from a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// The smallest policy for it.
+    pub policy: Policy,
+    /// Paths and hosts that it used and that are not in the policy: their names are no text, or the
+    /// rule for them would allow everything.
+    pub left_out: BTreeSet<String>,
+}
+
 /// The smallest policy for what a run did under `policy`.
-pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Policy) -> Policy {
-    let write = written(activity);
-    let read = read(activity, &write);
+pub fn learn(activity: &Activity, connections: &[ConnectionRecord], policy: &Policy) -> Learned {
+    let mut left_out = BTreeSet::new();
+    let write = written(activity, &mut left_out);
+    let read = read(activity, &write, &mut left_out);
     let is_used = |target: &str| {
         let mut paths = read.iter().chain(&write);
-        paths.any(|path| is_beneath(target, path) || is_beneath(path, target))
+        let target = PathPattern::escape(target);
+        paths.any(|path| is_beneath(&target, path) || is_beneath(path, &target))
     };
-    Policy {
-        network: Some(Network { allow: hosts(connections), ..Network::default() }),
+    let policy = Policy {
+        network: Some(Network { allow: hosts(connections, &mut left_out), ..Network::default() }),
         mounts: policy.mounts.iter().filter(|mount| is_used(&mount.target)).cloned().collect(),
         env: policy.env.clone(),
         limits: unusual(&policy.limits),
-        programs: Some(programs(activity)),
+        programs: Some(programs(activity, &mut left_out)),
         files: Some(Files { read, write }),
-    }
+    };
+    Learned { policy, left_out }
 }
 
 /// The smallest policy that allows what was learned before, if there was something, and what `by`
@@ -105,9 +122,10 @@ fn unusual(limits: &ResourceLimits) -> ResourceLimits {
 }
 
 /// What was started, and what was found to be there to be started.
-fn programs(activity: &Activity) -> BTreeSet<String> {
-    let started = activity.programs.iter().map(|program| program.path.clone());
-    started.chain(asked(activity, PathUse::Run).map(str::to_owned)).collect()
+fn programs(activity: &Activity, left_out: &mut BTreeSet<String>) -> BTreeSet<String> {
+    let started = activity.programs.iter().map(|program| program.path.as_str());
+    let all = started.chain(asked(activity, PathUse::Run));
+    all.filter_map(|path| pattern(path, left_out)).collect()
 }
 
 /// What the run asked about.
@@ -116,15 +134,21 @@ fn asked(activity: &Activity, wanted: PathUse) -> impl Iterator<Item = &str> {
     activity.asked.iter().filter(is_it).map(|ask| ask.path.as_str())
 }
 
-fn hosts(connections: &[ConnectionRecord]) -> BTreeSet<String> {
+fn hosts(connections: &[ConnectionRecord], left_out: &mut BTreeSet<String>) -> BTreeSet<String> {
     let left = |record: &&ConnectionRecord| {
         record.verdict == Verdict::Allowed
             && matches!(record.kind, ConnectionKind::Tcp | ConnectionKind::Udp)
     };
-    connections.iter().filter(left).map(ConnectionRecord::destination).collect()
+    let all = connections.iter().filter(left).map(ConnectionRecord::destination);
+    // Who looks for the name `*` gets no rule for every name.
+    let is_one = |host: &String| host.parse::<HostRule>().is_ok_and(|rule| rule.is_one_host());
+    let (hosts, others) = all.partition(is_one);
+    let others: BTreeSet<String> = others;
+    left_out.extend(others);
+    hosts
 }
 
-fn written(activity: &Activity) -> BTreeSet<String> {
+fn written(activity: &Activity, left_out: &mut BTreeSet<String>) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     let changed = activity.files.iter().filter(|file| file.fate != FileFate::Unchanged);
     let changed = changed.map(|file| (file.path.as_str(), file.fate != FileFate::Temporary));
@@ -133,27 +157,32 @@ fn written(activity: &Activity) -> BTreeSet<String> {
         if OWN.iter().any(|own| is_beneath(own, path)) {
             continue;
         }
-        paths.insert(match whole(path) {
-            Some(whole) => whole.to_owned(),
-            None if is_lasting => as_text(path).to_owned(),
-            None => as_text(folder_of(path)).to_owned(),
+        paths.extend(match whole(path) {
+            Some(whole) => Some(whole.to_owned()),
+            None if is_lasting => pattern(path, left_out),
+            None => pattern(folder_of(path), left_out),
         });
     }
     without_covered(gathered(paths, MANY, |path| Some(folder_of(path))))
 }
 
-fn read(activity: &Activity, write: &BTreeSet<String>) -> BTreeSet<String> {
+fn read(
+    activity: &Activity,
+    write: &BTreeSet<String>,
+    left_out: &mut BTreeSet<String>,
+) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     let opened = activity.files.iter().filter(|file| file.is_read && !file.is_folder);
     let opened = opened.map(|file| file.path.as_str());
     for path in opened.chain(asked(activity, PathUse::Read)) {
         let is_ruled = !OWN.iter().any(|own| is_beneath(own, path));
-        if !is_ruled || write.iter().any(|allowed| is_beneath(allowed, path)) {
+        let escaped = PathPattern::escape(path);
+        if !is_ruled || write.iter().any(|allowed| is_beneath(allowed, &escaped)) {
             continue;
         }
-        paths.insert(match whole(path) {
-            Some(whole) => whole.to_owned(),
-            None => as_text(path).to_owned(),
+        paths.extend(match whole(path) {
+            Some(whole) => Some(whole.to_owned()),
+            None => pattern(path, left_out),
         });
     }
     few(paths)
@@ -208,13 +237,15 @@ fn other_folder(path: &str) -> Option<&str> {
     system_folder(path).is_none().then(|| folder_of(path))
 }
 
-/// The path, or the lowest folder above it whose path is text: only text can be written in a
-/// policy.
-fn as_text(mut path: &str) -> &str {
-    while path.contains('\u{fffd}') {
-        path = folder_of(path);
+/// The pattern for a path and for nothing else but what is beneath it. A path that is no text cannot
+/// be written in a policy, and the folder above it would be more than was used; the top would be
+/// everything.
+fn pattern(path: &str, left_out: &mut BTreeSet<String>) -> Option<String> {
+    if path.contains(char::REPLACEMENT_CHARACTER) || path == "/" {
+        left_out.insert(path.to_owned());
+        return None;
     }
-    path
+    Some(PathPattern::escape(path))
 }
 
 fn folder_of(path: &str) -> &str {
@@ -242,7 +273,7 @@ mod tests {
 
     fn learned(files: Vec<FileRecord>) -> (Vec<String>, Vec<String>) {
         let activity = Activity { files, ..Activity::default() };
-        let files = learn(&activity, &[], &Policy::default()).files.unwrap();
+        let files = learn(&activity, &[], &Policy::default()).policy.files.unwrap();
         (files.read.into_iter().collect(), files.write.into_iter().collect())
     }
 
@@ -272,7 +303,56 @@ mod tests {
             file("/work/c/bad\u{fffd}/x\u{fffd}", false, FileFate::Created),
         ]);
         assert!(read.is_empty());
-        assert_eq!(write, ["/tmp", "/work/b.txt", "/work/c", "/work/out"]);
+        assert_eq!(write, ["/tmp", "/work/b.txt", "/work/out"]);
+    }
+
+    #[test]
+    fn a_name_with_a_star_is_no_pattern_and_nothing_is_everything() {
+        let mut activity = Activity {
+            files: vec![
+                file("/work/*", true, FileFate::Created),
+                file("/*", true, FileFate::Unchanged),
+                file(r"/work/\*", true, FileFate::Unchanged),
+                file("/.tmp1", false, FileFate::Temporary),
+                file("/\u{fffd}", false, FileFate::Created),
+                file("/etc/\u{fffd}", true, FileFate::Unchanged),
+            ],
+            ..Activity::default()
+        };
+        activity.programs = vec![sandbox_spec::ProgramRecord { path: "/tmp/*".into(), times: 1 }];
+        activity.asked =
+            vec![AskRecord { wanted: PathUse::Run, path: "/usr/bin/*".into(), is_allowed: true }];
+        let record = |name: &str| ConnectionRecord {
+            kind: ConnectionKind::Tcp,
+            name: Some(name.into()),
+            address: Some("1.1.1.1:443".parse().unwrap()),
+            verdict: Verdict::Allowed,
+            reason: sandbox_spec::Reason::NoRule,
+            times: 1,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        let connections = ["*", "*.a.org", "a.org"].map(record);
+        let learned = learn(&activity, &connections, &Policy::default());
+        let again = super::super::read("learned", &learned.policy.to_yaml());
+        assert!(again.is_valid(), "{:?}", again.findings);
+        assert_eq!(again.policy, learned.policy, "it is read as it was written");
+        let files = learned.policy.files.unwrap();
+        let may = |paths: &BTreeSet<String>, path: &str| {
+            let mut patterns = paths.iter().map(|text| text.parse::<PathPattern>().unwrap());
+            patterns.any(|pattern| pattern.matches(path.as_bytes()))
+        };
+        assert!(may(&files.write, "/work/*") && !may(&files.write, "/work/other"));
+        assert!(!may(&files.write, "/etc/x") && !may(&files.write, "/work"));
+        assert!(may(&files.read, "/*") && may(&files.read, r"/work/\*"));
+        assert!(!may(&files.read, "/etc/passwd") && !may(&files.read, "/home/u"));
+        let programs = learned.policy.programs.unwrap();
+        assert!(may(&programs, "/tmp/*") && may(&programs, "/usr/bin/*"));
+        assert!(!may(&programs, "/usr/bin/sh") && !may(&programs, "/tmp/x"));
+        let hosts = learned.policy.network.unwrap().allow;
+        assert_eq!(hosts, BTreeSet::from(["a.org:443".to_owned()]));
+        let wanted = ["*.a.org:443", "*:443", "/", "/etc/\u{fffd}", "/\u{fffd}"];
+        assert_eq!(learned.left_out.iter().collect::<Vec<_>>(), wanted);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use sandbox_spec::ByteSize;
 use sandbox_spec::credentials::credentials_in;
 use serde::Serialize;
 
-use super::{Access, Mount, Network, Policy, ResourceLimits};
+use super::{Access, Mount, Network, Policy, ResourceLimits, weight};
 
 /// Whether the user has agreed to what the skill asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,9 @@ pub struct Ask {
     pub what: String,
     /// Whether it was granted.
     pub is_granted: bool,
+    /// How much it weighs among wishes of its kind; nothing for one that need not be looked at twice.
+    #[serde(skip)]
+    pub weight: u8,
 }
 
 /// What holds for a run.
@@ -140,9 +143,9 @@ struct Merge {
 
 impl Merge {
     /// Notes a wish and says whether it is granted.
-    fn ask(&mut self, about: &'static str, what: String) -> bool {
+    fn ask(&mut self, about: &'static str, weight: u8, what: String) -> bool {
         let is_granted = self.consent == Consent::Given;
-        self.asks.push(Ask { about, what, is_granted });
+        self.asks.push(Ask { about, what, is_granted, weight });
         is_granted
     }
 
@@ -159,8 +162,10 @@ impl Merge {
             None => return Some(Network { deny, ..Network::default() }),
         };
         deny.extend(wished.deny.iter().cloned());
-        let granted =
-            wished.allow.iter().filter(|host| self.ask("network", format!("contact {host}")));
+        let granted = wished
+            .allow
+            .iter()
+            .filter(|host| self.ask("network", weight::of_host(host), format!("contact {host}")));
         Some(Network { allow: granted.cloned().collect(), deny })
     }
 
@@ -172,9 +177,13 @@ impl Merge {
             layers.skill.mounts.iter().filter(|wish| !is_taken(wish, &own)).cloned().collect();
         for wish in wishes {
             let verb = if wish.access == Access::Write { "read and write" } else { "read" };
-            let holds = holds(Path::new(&wish.source), layers.home)
-                .map_or_else(String::new, |what| format!(", which holds {what}"));
-            if self.ask("mount", format!("{verb} {} as {}{holds}", wish.source, wish.target)) {
+            let source = Path::new(&wish.source);
+            let holds = holds(source, layers.home);
+            let place = source.canonicalize().unwrap_or_else(|_| source.to_path_buf());
+            let weight = weight::of_mount(&place, holds.is_some());
+            let holds = holds.map_or_else(String::new, |what| format!(", which holds {what}"));
+            let what = format!("{verb} {} as {}{holds}", wish.source, wish.target);
+            if self.ask("mount", weight, what) {
                 own.push(wish);
             }
         }
@@ -185,12 +194,17 @@ impl Merge {
         let is_known =
             |own: &super::Env, name: &String| own.set.contains_key(name) || own.pass.contains(name);
         for (name, value) in &skill.env.set {
-            if !is_known(&own, name) && self.ask("env", format!("set {name}={value}")) {
+            if !is_known(&own, name) && self.ask("env", 0, format!("set {name}={value}")) {
                 own.set.insert(name.clone(), value.clone());
             }
         }
         for name in &skill.env.pass {
-            if !is_known(&own, name) && self.ask("env", format!("see the host's {name}")) {
+            let (weight, note) = match weight::is_secret_variable(name) {
+                true => (1, ", a secret by its name"),
+                false => (0, ""),
+            };
+            let what = format!("see the host's {name}{note}");
+            if !is_known(&own, name) && self.ask("env", weight, what) {
                 own.pass.insert(name.clone());
             }
         }
@@ -241,7 +255,7 @@ impl Merge {
         }
         let wish = wish?;
         let is_modest = usual.is_some_and(|usual| wish <= usual);
-        (is_modest || self.ask("limit", format!("use more {name}: {}", words(wish))))
+        (is_modest || self.ask("limit", 0, format!("use more {name}: {}", words(wish))))
             .then_some(wish)
     }
 

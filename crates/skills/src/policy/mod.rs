@@ -7,15 +7,16 @@
 mod learn;
 mod merge;
 mod read;
+mod weight;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 
-pub use learn::{learn, widen};
+pub use learn::{Learned, learn, widen};
 pub use merge::{Ask, Consent, Effective, Layers, merge};
-pub use read::{PolicyRead, read};
+pub use read::{PolicyRead, quoted, read};
 
 use crate::skill::Skill;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use sandbox_spec::credentials::credentials_in;
 use sandbox_spec::{
     ByteSize, HostRule, LEAST_DISK, LEAST_MEMORY, LEAST_OUTPUT, PathPattern, Tilde,
-    belongs_to_the_sandbox, parse_duration,
+    belongs_to_the_sandbox, parse_duration, printable,
 };
 
 use super::{Access, Env, Files, Mount, Network, Policy, ResourceLimits};
@@ -357,9 +357,18 @@ fn write_list(text: &mut String, indent: &str, name: &str, items: &BTreeSet<Stri
     }
 }
 
-/// A JSON text is also a YAML text in double quotes.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+/// A text as YAML has it in double quotes. A JSON text is one as well; what could not be seen for what
+/// it is by whoever reads the file is escaped.
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::new();
+    for c in serde_json::Value::from(text).to_string().chars() {
+        match u32::from(c) {
+            _ if printable(c.encode_utf8(&mut [0; 4])).starts_with(c) => quoted.push(c),
+            number @ ..=0xffff => quoted.push_str(&format!("\\u{number:04x}")),
+            number => quoted.push_str(&format!("\\U{number:08x}")),
+        }
+    }
+    quoted
 }
 
 #[cfg(test)]
@@ -414,6 +423,17 @@ programs: [git]
         let again = read("b", &none.to_yaml());
         assert!(again.is_valid(), "{:?} {}", again.findings, none.to_yaml());
         assert_eq!(again.policy, none);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_written_with_escapes() {
+        let odd = "/work/a\u{202e}b\u{1b}\u{7f}\u{85}\u{2028}\u{e0001}\u{fe0f}\\*\"é\u{1f980}";
+        let mut policy = Policy::default();
+        policy.files = Some(Files { read: BTreeSet::from([odd.to_owned()]), ..Files::default() });
+        let text = policy.to_yaml();
+        let is_seen = |c: char| c == '\n' || c == ' ' || c.is_ascii_graphic() || "é🦀".contains(c);
+        assert!(text.chars().all(is_seen), "{text}");
+        assert_eq!(read("a", &text).policy, policy);
     }
 
     #[test]
