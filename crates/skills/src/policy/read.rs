@@ -428,8 +428,8 @@ programs: [git]
     #[test]
     fn what_cannot_be_seen_is_written_with_escapes() {
         let odd = "/work/a\u{202e}b\u{1b}\u{7f}\u{85}\u{2028}\u{e0001}\u{fe0f}\\*\"é\u{1f980}";
-        let mut policy = Policy::default();
-        policy.files = Some(Files { read: BTreeSet::from([odd.to_owned()]), ..Files::default() });
+        let files = Files { read: BTreeSet::from([odd.to_owned()]), ..Files::default() };
+        let policy = Policy { files: Some(files), ..Policy::default() };
         let text = policy.to_yaml();
         let is_seen = |c: char| c == '\n' || c == ' ' || c.is_ascii_graphic() || "é🦀".contains(c);
         assert!(text.chars().all(is_seen), "{text}");
