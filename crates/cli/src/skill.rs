@@ -10,7 +10,6 @@ mod deps;
 mod difference;
 mod environment;
 mod environment_cache;
-mod held_mounts;
 mod install_node;
 mod install_python;
 mod install_step;

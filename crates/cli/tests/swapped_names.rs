@@ -129,27 +129,3 @@ fn packages_are_those_whose_seal_was_looked_at() {
     let _swapper = Swapper::start(&made, &other);
     sees_only("right\n", || run(&["run", "../probe"]));
 }
-
-/// A link may be what is asked for; then the question names where it leads.
-#[test]
-fn what_is_shown_is_what_was_asked_about() {
-    let place = Place::with_script("#!/bin/sh\ncat /data/mark\n");
-    place.file("probe/belljar.yaml", "mounts: [{source: ../shared/data, target: /data}]\n");
-    let [right, other] = two(&place, ["shared/data", "home/.ssh"]);
-    fs::write(right.join("mark"), "right\n").unwrap();
-    fs::write(other.join("mark"), "other\n").unwrap();
-    let link = place.path("shared/link");
-    symlink(&other, &link).unwrap();
-    let _swapper = Swapper::start(&right, &link);
-    let mut n_right = 0;
-    for _ in 0..MOST {
-        let done = place.run(&["--yes"]);
-        let is_named = done.err.contains(".ssh");
-        assert_eq!(done.out == "other\n", is_named && !done.out.is_empty(), "{done:?}");
-        n_right += usize::from(done.out == "right\n");
-        if n_right == ENOUGH {
-            break;
-        }
-    }
-    assert_eq!(n_right, ENOUGH, "too few of {MOST} runs had what they need");
-}

@@ -158,11 +158,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "in the folder for everything temporary, which no guest sees",
     },
     Exception {
-        path: "crates/skills/src/plan.rs",
-        has: "source.canonicalize()",
-        reason: "where a wish of the skill leads, to ask about that; it is opened later, without links",
-    },
-    Exception {
         path: "crates/skills/src/cases/native.rs",
         has: "meta.is_file()",
         reason: "programs of the host, for a run without a sandbox",

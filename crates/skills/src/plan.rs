@@ -265,8 +265,7 @@ fn home(options: &RunOptions) -> Option<&Path> {
     options.host_env.get("HOME").map(Path::new).filter(|home| home.is_absolute())
 }
 
-/// What the skill asks for. Paths of the host are relative to the skill, or to the user's home, and
-/// may lead anywhere by links.
+/// What the skill asks for. Paths of the host are relative to the skill, or to the user's home.
 fn wishes(skill: &Skill, options: &RunOptions) -> Result<Policy, PlanError> {
     let mut asked = match policy::of_skill(skill)? {
         Some(read) if !read.is_valid() => return Err(PlanError::BadPolicy(read.findings)),
@@ -276,10 +275,7 @@ fn wishes(skill: &Skill, options: &RunOptions) -> Result<Policy, PlanError> {
     for mount in &mut asked.mounts {
         let source = expand_home(Path::new(&mount.source), home(options))
             .ok_or_else(|| PlanError::NoHome(mount.source.clone()))?;
-        let source = skill.root.join(source);
-        // Asked about is the place that it leads to, and that place is what is shown.
-        let source = source.canonicalize().unwrap_or(source);
-        mount.source = source.to_string_lossy().into_owned();
+        mount.source = skill.root.join(source).to_string_lossy().into_owned();
     }
     Ok(asked)
 }

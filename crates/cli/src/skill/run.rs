@@ -14,7 +14,6 @@ use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, prin
 use super::aside::{Aside, Newer, Origin};
 use super::changes::Change;
 use super::environment::{Environment, EnvironmentOptions};
-use super::held_mounts::HeldMounts;
 use super::learn::Lessons;
 use super::listing::{counted, in_words};
 use super::permissions::{self, Asking, PermissionOptions};
@@ -81,14 +80,11 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let ending = options.common.json_report.as_deref().map(EndReport::open).transpose()?;
     let lessons = options.learn.as_deref().map(Lessons::open).transpose()?;
     let backend = backends::choose(&options.common.backend)?;
-    // Before anything of a stranger runs.
-    let user_policy = options.permissions.user_policy()?;
-    let said = HeldMounts::of(permissions::flags(&options.common)?, user_policy);
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
     let mut work = Work::of(options, &skill)?;
     work.masks.tell();
     let asking = Asking { terminal: terminal.as_ref(), signals: &signals };
-    let plan = plan(options, &skill, &work.folder, &said, &environment, asking)?;
+    let plan = plan(options, &skill, &work.folder, &environment, asking)?;
     let spec = specification(options, &plan, &work)?;
     // From here on what is written is removed only by a decision.
     if let Some(aside) = &mut work.aside {
@@ -266,25 +262,23 @@ fn plan(
     options: &Options,
     skill: &Skill,
     work: &WorkFolder,
-    said: &HeldMounts,
     environment: &Environment,
     asking: Asking<'_>,
 ) -> Result<RunPlan, Failure> {
     let mut run_options = RunOptions::new(work.clone());
-    run_options.flags = said.flags.clone();
-    run_options.user_policy = said.user_policy.clone();
+    run_options.flags = permissions::flags(&options.common)?;
+    run_options.user_policy = options.permissions.user_policy()?;
     run_options.host_env = permissions::host_environment();
     environment.apply(&mut run_options);
     let make = |run_options: &RunOptions| {
         plan_run(skill, options.script.as_deref(), &[], run_options)
             .map_err(|error| problem::of_planning(&options.path, &error))
     };
-    let mut plan = make(&run_options)?;
+    let plan = make(&run_options)?;
     if permissions::decide(&options.permissions, &plan, asking)? {
         run_options.consent = Consent::Given;
-        plan = make(&run_options)?;
+        return make(&run_options);
     }
-    said.put_into(&mut plan)?;
     Ok(plan)
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -39,14 +39,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// Holds what a path leads to that the user chose, not a guest: links on the way are followed.
-    pub fn at(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
-        let status = Status::of(&rustix::fs::fstat(&descriptor)?);
-        Ok(Self { descriptor, status })
-    }
-
     /// Opens the file for reading. Anything else than a file is refused, unopened.
     pub fn open(&self) -> io::Result<File> {
         self.check_file()?;
@@ -74,12 +66,6 @@ impl Held {
     /// A path that means it; see [`Folder::proc_path`].
     pub fn proc_path(&self) -> PathBuf {
         proc_path(self.descriptor.as_fd())
-    }
-}
-
-impl From<Held> for OwnedFd {
-    fn from(held: Held) -> Self {
-        held.descriptor
     }
 }
 
