@@ -14,10 +14,13 @@ use crate::backends;
 use crate::blocked::{self, Ran};
 use crate::failure::Failure;
 use crate::keyboard::Keyboard;
+use crate::options::{ProjectOptions, SandboxOptions};
 use crate::report::{ReportTarget, RunReport};
 use crate::signal_names;
 use crate::signals::{SIGINT, SIGPIPE, Signals};
-use crate::user_terminal;
+use crate::skill::aside::Aside;
+use crate::user_terminal::{self, UserTerminal};
+use crate::work::Decision;
 
 /// How a specification is run.
 pub struct Launch<'a> {
@@ -29,9 +32,44 @@ pub struct Launch<'a> {
     pub activity: Option<Option<&'a ReportTarget>>,
 }
 
-/// Runs a specification to its end, and ends as it ended.
-pub fn launch(options: &Launch<'_>, spec: &SandboxSpec) -> Result<ExitCode, Failure> {
-    let report = launch_with(options, spec, Streams::inherit())?;
+/// Runs a program in the project that the user stands in, and ends as it ended.
+pub fn launch_in_project(
+    sandbox: &SandboxOptions,
+    project: &ProjectOptions,
+    mut spec: SandboxSpec,
+) -> Result<ExitCode, Failure> {
+    let options = sandbox.launch();
+    // Before anything is made that must not be left behind.
+    let signals = Signals::take_over()?;
+    // As it is now, before the guest has it.
+    let terminal = UserTerminal::open();
+    let Some(mut work) = project.show(sandbox, &mut spec)? else {
+        let report = launch_with(&options, &spec, Streams::inherit(), &signals)?;
+        return Ok(exit_code(&report).into());
+    };
+    let activity = options.activity.map(|it| it.map(ReportTarget::open).transpose()).transpose()?;
+    let ending = options.report.map(EndReport::open).transpose()?;
+    work.keep();
+    let ended = start_and_wait(options.backend, &spec, Streams::inherit(), &signals);
+    if let Some(ending) = ending {
+        ending.write(&ended)?;
+    }
+    // What was written is listed and kept whatever the end was.
+    let changes = work.changes()?;
+    let report = match ended {
+        Ok(report) => report,
+        Err(failure) => {
+            work.settle(&changes, Decision::Keep, &signals)?;
+            return Err(failure);
+        }
+    };
+    tell_end(&report, &spec);
+    signals.forget();
+    let fate = work.settle(&changes, Decision::of(project.apply, terminal.as_ref()), &signals)?;
+    if let Some(place) = &activity {
+        RunReport::new(&spec, &report).with_work(&changes, fate).write(place.as_ref())?;
+    }
+    Aside::tell_forgotten();
     Ok(exit_code(&report).into())
 }
 
@@ -40,10 +78,11 @@ pub fn launch_with(
     options: &Launch<'_>,
     spec: &SandboxSpec,
     streams: Streams,
+    signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     let activity = options.activity.map(|it| it.map(ReportTarget::open).transpose()).transpose()?;
     let ending = options.report.map(EndReport::open).transpose()?;
-    let outcome = start_and_wait(options.backend, spec, streams);
+    let outcome = start_and_wait(options.backend, spec, streams, signals);
     if let Some(ending) = ending {
         ending.write(&outcome)?;
     }
@@ -110,6 +149,7 @@ fn start_and_wait(
     backend: &str,
     spec: &SandboxSpec,
     streams: Streams,
+    signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
     let mut sandbox = backend.start(spec, streams).map_err(|error| {
@@ -121,8 +161,7 @@ fn start_and_wait(
         }
     })?;
     user_terminal::hand_over();
-    let signals = Signals::take_over()?;
-    let report = wait(&signals, &mut *sandbox)?;
+    let report = wait(signals, &mut *sandbox)?;
     blocked::tell(sandbox.connections(), &report.end, Ran::Program);
     Ok(with_connections(report, &*sandbox))
 }

@@ -20,6 +20,7 @@ mod masks;
 mod options;
 mod output;
 mod probe;
+mod project;
 mod report;
 mod run;
 mod shell;
@@ -29,6 +30,7 @@ mod skill;
 mod syscalls;
 mod usage;
 mod user_terminal;
+mod work;
 
 use std::process::ExitCode;
 
@@ -55,6 +57,8 @@ enum Command {
     Shell(shell::Options),
     /// Check, show, pack, run and test Agent Skills
     Skill(skill::Options),
+    /// Write back, or throw away, what a run kept aside
+    Apply(skill::apply::Options),
     /// Measure the sandbox against Linux
     Conform(conform::Options),
     /// Show which system calls are supported, and how well
@@ -93,6 +97,7 @@ fn main() -> ExitCode {
         Command::Diff(options) => diff::run(options),
         Command::Shell(options) => shell::run(options),
         Command::Skill(options) => skill::run(options),
+        Command::Apply(options) => skill::apply::run(&options),
         Command::Conform(options) => conform::run(&options),
         Command::Syscalls(options) => syscalls::run(&options),
         Command::Doctor(options) => doctor::run(&options),

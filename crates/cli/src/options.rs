@@ -3,6 +3,7 @@
 mod common;
 mod limits;
 mod network;
+mod project;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use sandbox_spec::{
 };
 
 pub use common::CommonOptions;
+pub use project::ProjectOptions;
 
 use crate::failure::Failure;
 use crate::launch::Launch;
@@ -141,6 +143,14 @@ fn check_destinations(spec: &SandboxSpec) -> Result<(), Failure> {
 /// The home folder of the user, if the environment names one.
 pub fn home_folder() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// The folder that the user stands in.
+pub fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::new(format!("cannot find out the current folder: {error}"))
+            .code(Failure::CANNOT_START)
+    })
 }
 
 /// A path that means the same whatever the current folder is. A shell leaves the `~` of `--x=~/y`

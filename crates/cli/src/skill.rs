@@ -1,6 +1,6 @@
 //! `belljar skill`: agent skills, from checking to running.
 
-mod apply;
+pub mod apply;
 pub mod aside;
 mod asks;
 mod browsers;
@@ -21,7 +21,7 @@ mod pack;
 mod permissions;
 mod problem;
 mod progress;
-mod question;
+pub mod question;
 mod registry;
 mod risk;
 mod run;
@@ -29,6 +29,7 @@ mod runner;
 pub mod scratch;
 mod seal;
 mod show;
+mod spare_layer;
 mod test;
 pub mod usage;
 mod write_back;

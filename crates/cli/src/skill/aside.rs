@@ -19,15 +19,17 @@ use skills::printable;
 
 use super::changes::{self, Change, Now};
 use super::listing::{counted, shown_path};
+use super::spare_layer;
 use super::write_back::write_back;
 use crate::failure::Failure;
 
 /// Where the changes of a run belong.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Origin {
-    /// The skill's name.
-    pub skill: String,
-    /// The folder that the skill worked on; nothing if it was an empty one.
+    /// The name of the skill or of the program.
+    #[serde(alias = "skill")]
+    pub name: String,
+    /// The folder that it worked on; nothing if it was an empty one.
     pub folder: Option<PathBuf>,
 }
 
@@ -56,24 +58,36 @@ impl Aside {
                 .code(Failure::CANNOT_START)
         };
         let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let prefix: String = origin.skill.chars().take(64).map(word).collect();
+        let prefix: String = origin.name.chars().take(64).map(word).collect();
         let state = Folder::make_at(&top).map_err(failed)?;
-        let (name, folder) = state.make_unique_folder(&format!("{prefix}-")).map_err(failed)?;
+        let above = top.parent().and_then(|above| Folder::at(above).ok());
+        let prefix = format!("{prefix}-");
+        let spare = || spare_layer::take(&state, above.as_ref()?, &prefix, FILES);
+        let spare = origin.folder.as_ref().and_then(|_| spare());
+        let is_new = spare.is_none();
+        let (name, folder) = match spare {
+            Some(spare) => spare,
+            None => state.make_unique_folder(&prefix).map_err(failed)?,
+        };
         let path = top.join(&name);
         // From here on what was made goes if something fails.
         let lock = folder.open_itself().map_err(failed)?;
         let mut made = Self { top: state, name, folder, is_kept: false, path, origin, _lock: lock };
-        made._lock = made.prepare().map_err(failed)?;
+        made._lock = made.prepare(is_new).map_err(failed)?;
         Ok(made)
     }
 
     /// Makes what is in a new one, and locks it.
-    fn prepare(&self) -> io::Result<File> {
-        for name in [FILES, NOTHING] {
-            self.folder.make_folder(name, 0o755)?;
+    fn prepare(&self, is_new: bool) -> io::Result<File> {
+        if is_new {
+            self.folder.make_folder(FILES, 0o755)?;
+        }
+        if self.origin.folder.is_none() {
+            self.folder.make_folder(NOTHING, 0o755)?;
         }
         let mut file = self.folder.create(ORIGIN, 0o600)?;
-        file.try_lock()?;
+        // Who looks for what was left may hold it for a moment, and finds nothing yet.
+        file.lock()?;
         file.write_all(serde_json::to_string_pretty(&self.origin)?.as_bytes())?;
         Ok(file)
     }
@@ -99,10 +113,16 @@ impl Aside {
     /// they left empty goes.
     pub fn tell_forgotten() {
         // Who has no state folder has nothing in it.
-        for aside in Self::all().unwrap_or_default() {
-            if aside.folder.status_of(TOLD).is_ok_and(|it| it.is_some()) {
+        let Ok(top) = state_folder() else { return };
+        let Ok(state) = Folder::at(&top) else { return };
+        for entry in state.list(MAX_KEPT).unwrap_or_default() {
+            let is_told = || state.folder(&entry.name)?.status_of(TOLD);
+            // This is at the end of every run: what was told of is not looked into.
+            if is_told().is_ok_and(|it| it.is_some()) {
                 continue;
             }
+            // What cannot be opened is no folder of ours, or is in use.
+            let Ok(aside) = Self::open_in(&state, &top, &entry.name) else { continue };
             match aside.changes() {
                 Ok(changes) if changes.is_empty() => {
                     // Tried again by the next run.
@@ -126,10 +146,10 @@ impl Aside {
     /// What it is, in a line.
     pub fn words(&self) -> String {
         let count = self.changes().map_or_else(|_| "changes".to_owned(), |it| counted(&it));
-        let skill = printable(&self.origin.skill);
+        let name = printable(&self.origin.name);
         match &self.origin.folder {
-            Some(folder) => format!("{skill} wrote to {}: {count}", shown_path(folder)),
-            None => format!("{skill} wrote to an empty folder: {count}"),
+            Some(folder) => format!("{name} wrote to {}: {count}", shown_path(folder)),
+            None => format!("{name} wrote to an empty folder: {count}"),
         }
     }
 
@@ -137,11 +157,11 @@ impl Aside {
     pub fn remedy(&self) -> String {
         let path = printable_path(&self.path);
         match &self.origin.folder {
-            Some(_) => format!(
-                "`belljar skill apply {path}` writes it back, with --discard it is thrown away"
-            ),
+            Some(_) => {
+                format!("`belljar apply {path}` writes it back, with --discard it is thrown away")
+            }
             None => format!(
-                "it is in {}; `belljar skill apply --discard {path}` throws it away",
+                "it is in {}; `belljar apply --discard {path}` throws it away",
                 printable_path(self.files())
             ),
         }
@@ -186,6 +206,12 @@ impl Aside {
         &self.path
     }
 
+    /// The folder for everything that outlives a run, if the environment names one. No guest may
+    /// see it, or change it: what is kept there says where it is written to.
+    pub fn state() -> Option<PathBuf> {
+        state_folder().ok()?.parent().map(Path::to_path_buf)
+    }
+
     /// The folder that takes the writes.
     pub fn files(&self) -> PathBuf {
         self.path.join(FILES)
@@ -218,6 +244,20 @@ impl Aside {
         self.is_kept = true;
     }
 
+    /// Ends a run that has written nothing. The next one may have the layer.
+    pub fn end_unused(mut self) -> Result<(), Failure> {
+        let put = || -> io::Result<()> {
+            let above = Folder::at(self.path.ancestors().nth(2).unwrap_or(&self.path))?;
+            let marks = [ORIGIN, TOLD];
+            spare_layer::put(&self.top, &above, &self.name, &self.folder, FILES, &marks)
+        };
+        if self.origin.folder.is_none() || put().is_err() {
+            return self.discard();
+        }
+        self.is_kept = true;
+        Ok(())
+    }
+
     /// Removes it.
     pub fn discard(mut self) -> Result<(), Failure> {
         self.is_kept = true;
@@ -226,8 +266,8 @@ impl Aside {
         })
     }
 
-    /// Refuses to replace what somebody else changed since the run began: the skill has not seen it,
-    /// and whoever agrees to what the skill wrote need not know of it.
+    /// Refuses to replace what somebody else changed since the run began: the program has not seen
+    /// it, and whoever agrees to what it wrote need not know of it.
     fn refuse_newer(&mut self, folder: &Path, changes: &[Change]) -> Result<(), Failure> {
         let Ok(Some(began)) = self.folder.status_of(ORIGIN) else { return Ok(()) };
         // Who cannot be looked at cannot be written to either, which is then told.
@@ -251,7 +291,7 @@ impl Aside {
         }
         let path = printable_path(&self.path);
         Err(Failure::new(format!("nothing was written to {}", printable_path(folder)))
-            .hint(format!("`belljar skill apply --overwrite {path}` replaces what is newer")))
+            .hint(format!("`belljar apply --overwrite {path}` replaces what is newer")))
     }
 
     /// Writes the changes to the folder that they belong to. If something could not be written
@@ -271,10 +311,8 @@ impl Aside {
     fn write(&mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
         let Some(folder) = self.origin.folder.clone() else {
             self.keep();
-            return Err(Failure::new(
-                "the skill worked on an empty folder: there is none to write to",
-            )
-            .hint(format!("copy what you need from {}", printable_path(self.files()))));
+            return Err(Failure::new("it worked on an empty folder: there is none to write to")
+                .hint(format!("copy what you need from {}", printable_path(self.files()))));
         };
         if newer == Newer::Keep {
             self.refuse_newer(&folder, changes)?;
@@ -330,7 +368,7 @@ const ORIGIN: &str = "origin.json";
 
 fn not_kept(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("{} holds no changes of a run: {why}", printable_path(path)))
-        .hint("give the folder that `belljar skill run` named at its end")
+        .hint("give the folder that `belljar` named at its end")
 }
 
 fn state_folder() -> Result<PathBuf, Failure> {
@@ -340,7 +378,7 @@ fn state_folder() -> Result<PathBuf, Failure> {
         Failure::new(
             "there is no folder to keep changes in: neither XDG_STATE_HOME nor HOME is set",
         )
-        .hint("set one of them, or use --work DIR")
+        .hint("set one of them; --rw and --work DIR let writes through at once, --no-cwd shows no folder")
         .code(Failure::CANNOT_START)
     })
 }

@@ -10,23 +10,21 @@ use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
 use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
 
-use super::aside::{Aside, Newer, Origin};
-use super::changes::Change;
+use super::aside::Aside;
 use super::environment::{Environment, EnvironmentOptions};
 use super::learn::Lessons;
-use super::listing::{counted, in_words};
 use super::permissions::{self, Asking, PermissionOptions};
-use super::question::{Choice, Question};
 use super::scratch::Scratch;
 use super::{deps, problem, runner};
 use crate::backends;
+use crate::blocked::Ran;
 use crate::failure::Failure;
 use crate::launch::{EndReport, exit_code, run_to_end, tell_end};
-use crate::masks::Masks;
-use crate::options::{CommonOptions, absolute};
-use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
+use crate::options::{CommonOptions, absolute, current_folder};
+use crate::report::{ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
 use crate::user_terminal::UserTerminal;
+use crate::work::{Decision, Work};
 
 /// Options of `skill run`.
 #[derive(Args)]
@@ -80,15 +78,12 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let lessons = options.learn.as_deref().map(Lessons::open).transpose()?;
     let backend = backends::choose(&options.common.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
-    let mut work = Work::of(options, &skill)?;
-    work.masks.tell();
+    let mut work = work_of(options, &skill)?;
+    work.tell_masks();
     let asking = Asking { terminal: terminal.as_ref(), signals: &signals };
-    let plan = plan(options, &skill, &work.folder, &environment, asking)?;
+    let plan = plan(options, &skill, planned(&work), &environment, asking)?;
     let spec = specification(options, &plan, &work)?;
-    // From here on what is written is removed only by a decision.
-    if let Some(aside) = &mut work.aside {
-        aside.keep();
-    }
+    work.keep();
     let ended = run_to_end(&*backend, &spec, &signals);
     if let Some(ending) = &ending {
         ending.write(&ended)?;
@@ -107,9 +102,9 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if report.end.exit_code() != 0 {
         hint_at_packages(&skill, &environment, &*backend, &options.path);
     }
-    let fate = work.settle(&changes, Decision::of(options, terminal.as_ref()), &signals)?;
+    let fate = work.settle(&changes, Decision::of(options.apply, terminal.as_ref()), &signals)?;
     if let Some(place) = &report_place {
-        let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
+        let report = RunReport::new(&spec, &report).of_skill(&plan).with_work(&changes, fate);
         report.write(place.as_ref())?;
     }
     if let (Some(lessons), Some(activity)) = (lessons, &report.activity) {
@@ -130,123 +125,30 @@ fn hint_at_packages(skill: &Skill, environment: &Environment, backend: &dyn Back
     }
 }
 
-/// The folder that the script works on.
-struct Work {
-    folder: WorkFolder,
-    aside: Option<Aside>,
-    masks: Masks,
-}
-
-impl Work {
-    fn of(options: &Options, skill: &Skill) -> Result<Self, Failure> {
-        let skill = skill.name().to_owned();
-        match &options.work {
-            None => {
-                let here = std::env::current_dir().map_err(|error| {
-                    Failure::new(format!("cannot find out the current folder: {error}"))
-                        .code(Failure::CANNOT_START)
-                })?;
-                let aside = Aside::new(Origin { skill, folder: Some(here.clone()) })?;
-                let masks = Masks::of(&here);
-                Ok(Self { folder: WorkFolder::CopyOnWrite(here), aside: Some(aside), masks })
-            }
-            Some(path) if path.as_os_str() == "none" => {
-                let aside = Aside::new(Origin { skill, folder: None })?;
-                let folder = WorkFolder::CopyOnWrite(aside.nothing());
-                Ok(Self { folder, aside: Some(aside), masks: Masks::default() })
-            }
-            Some(path) => {
-                let path = absolute(path)?;
-                if !path.is_dir() {
-                    return Err(Failure::new(format!(
-                        "--work: {} is no folder",
-                        printable_path(path)
-                    ))
+/// The folder that the script works on, as options and skill say.
+fn work_of(options: &Options, skill: &Skill) -> Result<Work, Failure> {
+    let (name, place) = (skill.name().to_owned(), PathBuf::from(WORK_FOLDER));
+    match &options.work {
+        None => Work::layered(name, current_folder()?, place, Ran::Skill),
+        Some(path) if path.as_os_str() == "none" => Work::empty(name, place),
+        Some(path) => {
+            let path = absolute(path)?;
+            if !path.is_dir() {
+                return Err(Failure::new(format!("--work: {} is no folder", printable_path(path)))
                     .hint("make it first, or use `--work none` for an empty one")
                     .code(Failure::CANNOT_START));
-                }
-                let masks = Masks::of(&path);
-                Ok(Self { folder: WorkFolder::ReadWrite(path), aside: None, masks })
             }
+            Ok(Work::at_once(path, place, Ran::Skill))
         }
-    }
-
-    fn changes(&self) -> Result<Vec<Change>, Failure> {
-        self.aside.as_ref().map_or(Ok(Vec::new()), Aside::changes)
-    }
-
-    /// Tells what was written, and writes it back or keeps it.
-    fn settle(
-        &mut self,
-        changes: &[Change],
-        decision: Decision<'_>,
-        signals: &Signals,
-    ) -> Result<Fate, Failure> {
-        let Some(aside) = self.aside.take() else { return Ok(Fate::WrittenAtOnce) };
-        if changes.is_empty() {
-            aside.discard()?;
-            return Ok(Fate::NothingWritten);
-        }
-        let place = aside.origin().folder.clone();
-        let choice = match (decision, &place) {
-            (Decision::Ask(terminal), Some(folder)) => {
-                let layer = aside.files();
-                let (folder, layer) = (folder.as_path(), layer.as_path());
-                let question = Question { terminal, signals, folder, layer, changes };
-                // Whoever does not answer has not agreed.
-                question.ask().unwrap_or(Choice::Nothing)
-            }
-            (decision, _) => {
-                let list = in_words(changes);
-                eprintln!("\n{} in {WORK_FOLDER}:\n{}", counted(changes), list.trim_end());
-                if decision.is_apply() { Choice::All } else { Choice::Nothing }
-            }
-        };
-        let kept = aside.path().to_path_buf();
-        match choice {
-            Choice::All => {
-                aside.write_back(changes, Newer::Keep)?;
-                return Ok(Fate::Applied);
-            }
-            Choice::Some(chosen) => {
-                aside.write_some(&chosen, Newer::Keep)?;
-                let n = changes.len() - chosen.len();
-                eprintln!(
-                    "{n} kept aside: `belljar skill apply {}` lists them",
-                    printable_path(&kept)
-                );
-                return Ok(Fate::AppliedInPart(kept));
-            }
-            Choice::Nothing => aside.set_told(),
-        }
-        if place.is_some() {
-            eprintln!("kept aside: `belljar skill apply {}` writes it back", printable_path(&kept));
-        } else {
-            eprintln!("kept in {}", printable_path(aside.files()));
-        }
-        Ok(Fate::Kept(kept))
     }
 }
 
-/// What is to be done with what was written.
-#[derive(Clone, Copy)]
-enum Decision<'t> {
-    Apply,
-    Ask(&'t UserTerminal),
-    Keep,
-}
-
-impl<'t> Decision<'t> {
-    fn of(options: &Options, terminal: Option<&'t UserTerminal>) -> Self {
-        match (options.apply, terminal) {
-            (true, _) => Self::Apply,
-            (false, Some(terminal)) => Self::Ask(terminal),
-            (false, None) => Self::Keep,
-        }
-    }
-
-    fn is_apply(self) -> bool {
-        matches!(self, Self::Apply)
+/// The folder as the plan has it.
+fn planned(work: &Work) -> WorkFolder {
+    let source = work.source().to_path_buf();
+    match work.is_layered() {
+        true => WorkFolder::CopyOnWrite(source),
+        false => WorkFolder::ReadWrite(source),
     }
 }
 
@@ -254,11 +156,11 @@ impl<'t> Decision<'t> {
 fn plan(
     options: &Options,
     skill: &Skill,
-    work: &WorkFolder,
+    work: WorkFolder,
     environment: &Environment,
     asking: Asking<'_>,
 ) -> Result<RunPlan, Failure> {
-    let mut run_options = RunOptions::new(work.clone());
+    let mut run_options = RunOptions::new(work);
     run_options.flags = permissions::flags(&options.common)?;
     run_options.user_policy = options.permissions.user_policy()?;
     run_options.host_env = permissions::host_environment();
@@ -279,15 +181,7 @@ fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<Sandb
     let mut spec = runner::spec_of(plan).map_err(|error| problem::of_runner(&error))?;
     // Arguments need not be text, so they do not go through the plan.
     spec.program.extend(options.arguments.iter().cloned());
-    let is_work = |mount: &&mut sandbox_spec::Mount| mount.destination == *WORK_FOLDER;
-    if let (WorkFolder::CopyOnWrite(_), Some(aside)) = (&work.folder, &work.aside) {
-        for mount in spec.mounts.iter_mut().filter(is_work) {
-            mount.upper = Some(aside.files());
-        }
-    }
-    for mount in spec.mounts.iter_mut().filter(is_work) {
-        mount.masked.clone_from(&work.masks.paths);
-    }
+    work.complete(&mut spec);
     options.common.apply(&mut spec)?;
     options.common.network.apply_beside_rules(&mut spec)?;
     if options.learn.is_some() {

@@ -1,0 +1,115 @@
+//! The folder that the user stands in: whether it is shown, and what becomes of what is written to it.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sandbox_spec::{Mount, RootFs, SandboxSpec, printable_path};
+
+use super::SandboxOptions;
+use crate::blocked::Ran;
+use crate::failure::Failure;
+use crate::project::{Project, Showing, name_of};
+use crate::work::Work;
+
+/// Options about the current folder.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Current folder")]
+pub struct ProjectOptions {
+    /// Let writes to the current folder, and to the project that it is in, through at once
+    #[arg(long, conflicts_with_all = ["apply", "no_cwd"])]
+    rw: bool,
+    /// Do not show the current folder
+    #[arg(long)]
+    no_cwd: bool,
+    /// Write what the program changed back to the current folder, without asking
+    #[arg(long, conflicts_with = "no_cwd")]
+    pub apply: bool,
+}
+
+impl ProjectOptions {
+    /// Shows the project at its own path and lets the program start in the current folder. Nothing
+    /// is shown if the user says so, uses a root of their own, shows the folder already, or starts
+    /// the program elsewhere.
+    pub fn show(
+        &self,
+        sandbox: &SandboxOptions,
+        spec: &mut SandboxSpec,
+    ) -> Result<Option<Work>, Failure> {
+        if self.no_cwd || spec.root != RootFs::Host {
+            return Ok(None);
+        }
+        let project = Project::find()?;
+        let start = match &sandbox.cwd {
+            // What is relative is so to the current folder, as everywhere on a command line.
+            Some(path) => without_dots(&project.here.join(path)),
+            None => project.here.clone(),
+        };
+        if !start.starts_with(&project.folder) {
+            return Ok(None);
+        }
+        match project.showing() {
+            Showing::AtItsPath => {}
+            Showing::Already => {
+                if project.folder.parent().is_none() && sandbox.cwd.is_none() {
+                    tell_top();
+                }
+                spec.working_directory = start;
+                return Ok(None);
+            }
+            Showing::TakenInside => {
+                if sandbox.cwd.is_none() {
+                    tell_taken(&project.folder);
+                }
+                return Ok(None);
+            }
+        }
+        spec.working_directory = start;
+        if spec.mounts.iter().any(|mount| shows(mount, &project.folder)) {
+            return Ok(None);
+        }
+        let name = spec.program.first().map_or_else(|| "shell".to_owned(), |it| name_of(it));
+        let (source, place) = (project.folder.clone(), project.folder);
+        let work = match self.rw {
+            true => Work::at_once(source, place, Ran::Program),
+            false => Work::layered(name, source, place, Ran::Program)?,
+        };
+        work.tell_masks();
+        // First, so that what the user mounts can be in it.
+        spec.mounts.insert(0, work.mount());
+        Ok(Some(work))
+    }
+}
+
+/// Whether a mount already has something of the user's at the place of a folder.
+fn shows(mount: &Mount, folder: &Path) -> bool {
+    folder.starts_with(&mount.destination)
+}
+
+/// A path without `.` and `..`, by its names alone.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(clean.pop()),
+            std::path::Component::CurDir => {}
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+fn tell_top() {
+    eprintln!(
+        "warning: / is the whole file system: only what every sandbox has of it is shown, and what \
+         is written to it is lost\n\
+         hint: stand in the folder that the program shall work on, or show it: --mount SRC:DST"
+    );
+}
+
+fn tell_taken(folder: &Path) {
+    let folder = printable_path(folder);
+    eprintln!(
+        "warning: {folder} is not shown: a sandbox has something of its own there\n\
+         hint: show it elsewhere: --mount .:/work:rw --cwd /work"
+    );
+}
