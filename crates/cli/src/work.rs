@@ -22,6 +22,7 @@ pub struct Work {
     source: PathBuf,
     place: PathBuf,
     aside: Option<Aside>,
+    access: MountAccess,
     masks: Masks,
 }
 
@@ -35,19 +36,25 @@ impl Work {
     ) -> Result<Self, Failure> {
         let aside = Aside::new(Origin { name, folder: Some(source.clone()) })?;
         let masks = masks(&source, ran);
-        Ok(Self { source, place, aside: Some(aside), masks })
+        Ok(Self { source, place, aside: Some(aside), access: MountAccess::Overlay, masks })
     }
 
     /// A folder that is changed at once.
     pub fn at_once(source: PathBuf, place: PathBuf, ran: Ran) -> Self {
         let masks = masks(&source, ran);
-        Self { source, place, aside: None, masks }
+        Self { source, place, aside: None, access: MountAccess::ReadWrite, masks }
+    }
+
+    /// A folder that is not changed at all.
+    pub fn read_only(source: PathBuf, place: PathBuf, ran: Ran) -> Self {
+        Self { access: MountAccess::ReadOnly, ..Self::at_once(source, place, ran) }
     }
 
     /// Nothing, and a layer that keeps what `name` writes.
     pub fn empty(name: String, place: PathBuf) -> Result<Self, Failure> {
         let aside = Aside::new(Origin { name, folder: None })?;
-        Ok(Self { source: aside.nothing(), place, aside: Some(aside), masks: Masks::default() })
+        let (source, access) = (aside.nothing(), MountAccess::Overlay);
+        Ok(Self { source, place, aside: Some(aside), access, masks: Masks::default() })
     }
 
     /// The folder on the host.
@@ -67,14 +74,10 @@ impl Work {
 
     /// The folder as a mount.
     pub fn mount(&self) -> Mount {
-        let access = match &self.aside {
-            Some(_) => MountAccess::Overlay,
-            None => MountAccess::ReadWrite,
-        };
         Mount {
             source: self.source.clone(),
             destination: self.place.clone(),
-            access,
+            access: self.access,
             ownership: Ownership::default(),
             upper: self.aside.as_ref().map(Aside::files),
             masked: self.masks.paths.clone(),
@@ -107,7 +110,12 @@ impl Work {
         decision: Decision<'_>,
         signals: &Signals,
     ) -> Result<Fate, Failure> {
-        let Some(aside) = self.aside.take() else { return Ok(Fate::WrittenAtOnce) };
+        let Some(aside) = self.aside.take() else {
+            return Ok(match self.access {
+                MountAccess::ReadOnly => Fate::NothingWritten,
+                MountAccess::ReadWrite | MountAccess::Overlay => Fate::WrittenAtOnce,
+            });
+        };
         if changes.is_empty() {
             aside.end_unused()?;
             return Ok(Fate::NothingWritten);

@@ -247,12 +247,20 @@ fn a_report_says_what_was_written_and_what_became_of_it() {
 }
 
 #[test]
-fn without_a_place_for_the_layer_nothing_starts() {
+fn without_a_place_for_the_layer_the_folder_is_only_read() {
     let place = project();
-    let mut command = command(&place, "work", &["run", "--", "true"]);
-    command.env_remove("XDG_STATE_HOME").env_remove("HOME");
-    let done = Finished::of(&command.output().unwrap());
-    done.is_failure(125, "no folder to keep changes in", "--rw");
+    let command = |options: &[&str]| {
+        let mut command = command(&place, "work", &["run"]);
+        command.args(options).args(["--", "sh", "-c", "cat top.txt; touch x || rm top.txt"]);
+        command.env_remove("XDG_STATE_HOME").env_remove("HOME");
+        Finished::of(&command.output().unwrap())
+    };
+    let done = command(&[]);
+    assert_eq!((done.code, done.out.as_str()), (Some(1), "top\n"), "{done:?}");
+    assert!(done.err.contains("work cannot be written to: there is no folder to keep"), "{done:?}");
+    assert!(done.err.contains("hint: ") && done.err.contains("--rw"), "{done:?}");
+    assert!(done.err.contains("Read-only file system"), "{done:?}");
+    command(&["--apply"]).is_failure(125, "no folder to keep changes in", "--rw");
 }
 
 #[test]

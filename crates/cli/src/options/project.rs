@@ -69,9 +69,14 @@ impl ProjectOptions {
         }
         let name = spec.program.first().map_or_else(|| "shell".to_owned(), |it| name_of(it));
         let (source, place) = (project.folder.clone(), project.folder);
-        let work = match self.rw {
-            true => Work::at_once(source, place, Ran::Program),
-            false => Work::layered(name, source, place, Ran::Program)?,
+        let layered = || Work::layered(name, source.clone(), place.clone(), Ran::Program);
+        let work = match (self.rw, self.apply) {
+            (true, _) => Work::at_once(source, place, Ran::Program),
+            (false, true) => layered()?,
+            (false, false) => layered().unwrap_or_else(|failure| {
+                tell_read_only(&place, &failure);
+                Work::read_only(source.clone(), place.clone(), Ran::Program)
+            }),
         };
         work.tell_masks();
         // First, so that what the user mounts can be in it.
@@ -103,6 +108,16 @@ fn tell_top() {
         "warning: / is the whole file system: only what every sandbox has of it is shown, and what \
          is written to it is lost\n\
          hint: stand in the folder that the program shall work on, or show it: --mount SRC:DST"
+    );
+}
+
+/// A machine without a place to keep things, as in many containers, still runs what only reads.
+fn tell_read_only(folder: &Path, failure: &Failure) {
+    let (folder, why) = (printable_path(folder), failure.message());
+    eprintln!(
+        "warning: {folder} cannot be written to: {why}\n\
+         hint: let XDG_STATE_HOME name a folder that can be written; --rw lets writes through at \
+         once, --no-cwd leaves the folder out"
     );
 }
 

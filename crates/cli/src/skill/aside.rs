@@ -11,8 +11,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use host_sys::beneath::{Folder, Status};
+use host_sys::rustix;
 use sandbox_spec::printable_path;
 use serde::{Deserialize, Serialize};
 use skills::printable;
@@ -121,8 +123,11 @@ impl Aside {
             if is_told().is_ok_and(|it| it.is_some()) {
                 continue;
             }
-            // What cannot be opened is no folder of ours, or is in use.
-            let Ok(aside) = Self::open_in(&state, &top, &entry.name) else { continue };
+            let Ok(aside) = Self::open_in(&state, &top, &entry.name) else {
+                // It is in use, or nothing ran in it.
+                let _ = remove_if_never_used(&state, &entry.name);
+                continue;
+            };
             match aside.changes() {
                 Ok(changes) if changes.is_empty() => {
                     // Tried again by the next run.
@@ -361,6 +366,8 @@ pub enum Newer {
 const MAX_KEPT: usize = 100_000;
 /// How long the text may be that says whose changes they are.
 const MAX_ORIGIN_BYTES: u64 = 64 << 10;
+/// A folder that is younger may not be ready yet.
+const MIN_AGE: Duration = Duration::from_secs(60);
 const FILES: &str = "files";
 const NOTHING: &str = "nothing";
 const TOLD: &str = "told";
@@ -369,6 +376,22 @@ const ORIGIN: &str = "origin.json";
 fn not_kept(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("{} holds no changes of a run: {why}", printable_path(path)))
         .hint("give the folder that `belljar` named at its end")
+}
+
+/// Removes a folder without a word of whose it is: whoever made it was cut off before anything ran.
+fn remove_if_never_used(state: &Folder, name: &OsStr) -> io::Result<()> {
+    let folder = state.folder(name)?;
+    let status = folder.status()?;
+    let changed = u64::try_from(status.changed.0).unwrap_or_default();
+    let age = SystemTime::UNIX_EPOCH
+        .checked_add(Duration::from_secs(changed))
+        .and_then(|changed| changed.elapsed().ok());
+    let is_old = age.is_some_and(|age| age >= MIN_AGE);
+    let is_ours = status.uid == rustix::process::geteuid().as_raw();
+    if is_old && is_ours && folder.status_of(ORIGIN)?.is_none() {
+        state.remove(name)?;
+    }
+    Ok(())
 }
 
 fn state_folder() -> Result<PathBuf, Failure> {
