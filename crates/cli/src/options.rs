@@ -16,10 +16,12 @@ use sandbox_spec::{
 };
 
 pub use common::CommonOptions;
-pub use project::ProjectOptions;
+pub use project::{ProjectOptions, find_toolchains};
 
 use crate::failure::Failure;
+use crate::git_identity::GitIdentity;
 use crate::launch::Launch;
+use crate::toolchains::{Toolchains, guest_path};
 
 /// Options that describe a sandbox.
 #[derive(Args, Debug)]
@@ -98,6 +100,32 @@ impl SandboxOptions {
         }
         self.common.network.apply(&mut spec)?;
         Ok(spec)
+    }
+}
+
+impl SandboxOptions {
+    /// Tells programs where the user's tools are, and git who the user is, unless the user has said something else.
+    fn add_variables(&self, spec: &mut SandboxSpec, project: &Path, found: &Toolchains) {
+        let name_of = |item: &EnvironmentItem| match item {
+            EnvironmentItem::Value(name, _) | EnvironmentItem::FromHost(name) => name.clone(),
+        };
+        let said: Vec<OsString> = self.common.env.iter().map(name_of).collect();
+        let environment = &mut spec.environment;
+        let tools = found.variables.iter();
+        let tools = tools.map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
+        let git = GitIdentity::find(project).map(|git| git.variables()).unwrap_or_default();
+        for (name, value) in tools.chain(git) {
+            if !said.contains(&name) {
+                set_variable(environment, name, value);
+            }
+        }
+        let default = environment.iter().find(|(name, _)| name == "PATH");
+        let default = default.map(|(_, value)| value.clone()).unwrap_or_default();
+        if let (false, Some(path)) =
+            (said.iter().any(|it| it == "PATH"), guest_path(found, &default))
+        {
+            set_variable(environment, "PATH".into(), path);
+        }
     }
 }
 

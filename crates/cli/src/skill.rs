@@ -8,7 +8,7 @@ mod changes;
 mod check;
 mod deps;
 mod difference;
-mod environment;
+pub mod environment;
 mod environment_cache;
 mod install_node;
 mod install_python;

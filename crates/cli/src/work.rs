@@ -160,7 +160,7 @@ impl Work {
 }
 
 /// What of a folder is not shown: credentials, and what is kept of runs.
-fn masks(folder: &Path, ran: Ran) -> Masks {
+pub fn masks(folder: &Path, ran: Ran) -> Masks {
     let mut masks = Masks::of(folder, ran);
     if let Some(state) = Aside::state() {
         masks.hide(folder, &state);

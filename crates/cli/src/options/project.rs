@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sandbox_spec::{Mount, RootFs, SandboxSpec, printable_path};
 
-use super::SandboxOptions;
+use super::{SandboxOptions, home_folder};
 use crate::blocked::Ran;
 use crate::failure::Failure;
 use crate::project::{Project, Showing, name_of};
+use crate::toolchains::{Surroundings, Toolchains};
 use crate::work::Work;
 
 /// Options about the current folder.
@@ -79,10 +80,27 @@ impl ProjectOptions {
             }),
         };
         work.tell_masks();
-        // First, so that what the user mounts can be in it.
-        spec.mounts.insert(0, work.mount());
+        // First, so that what the user mounts can be in it; the project may be in a tool's folder.
+        let found = find_toolchains(Some(work.source()));
+        let shown: Vec<Mount> = found.mounts().chain([work.mount()]).collect();
+        let is_free = |mount: &Mount| !spec.mounts.iter().any(|it| shows(it, &mount.destination));
+        let shown: Vec<Mount> = shown.into_iter().filter(is_free).collect();
+        spec.mounts.splice(0..0, shown);
+        sandbox.add_variables(spec, work.source(), &found);
         Ok(Some(work))
     }
+}
+
+/// The tools that the user's `PATH` reaches.
+pub fn find_toolchains(project: Option<&Path>) -> Toolchains {
+    let home = home_folder().map(|home| home.canonicalize().unwrap_or(home));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Toolchains::find(&Surroundings {
+        home: home.as_deref(),
+        path: &path,
+        variable: &|name| std::env::var_os(name),
+        project,
+    })
 }
 
 /// Whether a mount already has something of the user's at the place of a folder.

@@ -299,7 +299,7 @@ fn python_home(venv: &Path) -> Result<Option<PathBuf>, Failure> {
 
 /// Whether an installation of Python is all that there is in a folder, as far as that can be seen:
 /// it has the modules without which no Python starts, and the user's home is not in it.
-fn is_python(top: &Path) -> bool {
+pub fn is_python(top: &Path) -> bool {
     let is_plain = top.is_absolute() && !top.components().any(|it| it == Component::ParentDir);
     let Ok(real) = top.canonicalize() else { return false };
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
