@@ -52,6 +52,14 @@ impl Masks {
         Self { paths: paths.into_iter().collect(), warning }
     }
 
+    /// The places of credentials that one home folder has in this folder, which has no links in its
+    /// path. Nothing is looked at.
+    pub fn in_home(folder: &Path, home: Option<&Path>) -> Self {
+        let places = credential_places(home).into_iter();
+        let paths = places.filter_map(|(place, _)| inside(folder, &place)).collect();
+        Self { paths, warning: None }
+    }
+
     /// Masks a place that is in this folder for another reason than credentials.
     pub fn hide(&mut self, folder: &Path, place: &Path) {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());

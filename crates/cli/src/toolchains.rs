@@ -10,7 +10,6 @@ use std::path::{Component, Path, PathBuf};
 
 use sandbox_spec::{Mount, MountAccess, Ownership};
 
-use crate::blocked::Ran;
 use crate::masks::Masks;
 use crate::skill::environment::is_python;
 use layouts::{INSTALLATIONS, LAYOUTS, Layout, SETTINGS};
@@ -138,7 +137,7 @@ impl Toolchains {
         };
         let is_above_home = surroundings.home.is_some_and(|home| home.starts_with(top));
         if !is_above_home {
-            self.push(name, vec![shown(top, &[top.to_path_buf()])]);
+            self.push(name, vec![shown(top, &[top.to_path_buf()], surroundings.home)]);
         }
     }
 
@@ -151,7 +150,7 @@ impl Toolchains {
         let is_itself = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
         let parts = parts.filter(|it| is_itself(it) && !self.is_visible(it, surroundings));
         let installations = installations(root);
-        let shown = parts.map(|path| shown(&path, &installations)).collect();
+        let shown = parts.map(|path| shown(&path, &installations, surroundings.home)).collect();
         self.push(layout.name, shown);
         if let (true, Some(variable)) = (layout.is_told, layout.variable) {
             self.variables.push((variable, root.to_path_buf()));
@@ -179,7 +178,7 @@ impl Toolchains {
             };
             let Some(top) = real.ancestors().nth(2) else { continue };
             if !self.is_visible(&real, surroundings) && is_python(top) {
-                self.push("python", vec![shown(top, &[top.to_path_buf()])]);
+                self.push("python", vec![shown(top, &[top.to_path_buf()], surroundings.home)]);
             }
         }
     }
@@ -221,12 +220,12 @@ fn installations(root: &Path) -> Vec<PathBuf> {
 }
 
 /// A part of a tool, without the places of credentials and the settings of its installations.
-fn shown(path: &Path, installations: &[PathBuf]) -> Shown {
-    let mut masks = Masks::of(path, Ran::Program);
+fn shown(path: &Path, installations: &[PathBuf], home: Option<&Path>) -> Shown {
+    let mut masks = Masks::in_home(path, home);
     for installation in installations {
         for settings in SETTINGS {
             let place = installation.join(settings);
-            if place.symlink_metadata().is_ok() {
+            if installation.starts_with(path) && place.symlink_metadata().is_ok() {
                 masks.hide(path, &place);
             }
         }

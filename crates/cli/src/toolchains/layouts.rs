@@ -33,30 +33,11 @@ pub const LAYOUTS: &[Layout] = &[
         with: &["rustup"],
         ..layout("cargo", Some("CARGO_HOME"), ".cargo", &["bin", "registry", "git"])
     },
-    Layout {
-        is_told: true,
-        ..layout(
-            "rustup",
-            Some("RUSTUP_HOME"),
-            ".rustup",
-            &["toolchains", "settings.toml", "update-hashes"],
-        )
-    },
-    Layout {
-        is_told: true,
-        ..layout(
-            "pyenv",
-            Some("PYENV_ROOT"),
-            ".pyenv",
-            &["bin", "libexec", "plugins", "pyenv.d", "shims", "version", "versions"],
-        )
-    },
-    layout("nvm", Some("NVM_DIR"), ".nvm", &["versions", "alias", "nvm.sh"]),
+    Layout { is_told: true, ..layout("rustup", Some("RUSTUP_HOME"), ".rustup", &["."]) },
+    Layout { is_told: true, ..layout("pyenv", Some("PYENV_ROOT"), ".pyenv", &["."]) },
+    layout("nvm", Some("NVM_DIR"), ".nvm", &["."]),
     layout("fnm", Some("FNM_DIR"), ".local/share/fnm", &["node-versions", "aliases"]),
-    Layout {
-        is_told: true,
-        ..layout("volta", Some("VOLTA_HOME"), ".volta", &["bin", "tools", "layout.v4"])
-    },
+    Layout { is_told: true, ..layout("volta", Some("VOLTA_HOME"), ".volta", &["."]) },
     layout("go", Some("GOPATH"), "go", &["bin"]),
     layout("sdkman", Some("SDKMAN_DIR"), ".sdkman", &["candidates"]),
     layout(
@@ -76,18 +57,13 @@ pub const LAYOUTS: &[Layout] = &[
             "etc/openssl@3",
         ],
     ),
-    layout(
-        "rbenv",
-        Some("RBENV_ROOT"),
-        ".rbenv",
-        &["bin", "libexec", "shims", "versions", "version"],
-    ),
-    layout("asdf", Some("ASDF_DATA_DIR"), ".asdf", &["bin", "installs", "lib", "plugins", "shims"]),
+    layout("rbenv", Some("RBENV_ROOT"), ".rbenv", &["."]),
+    layout("asdf", Some("ASDF_DATA_DIR"), ".asdf", &["."]),
     layout("mise", Some("MISE_DATA_DIR"), ".local/share/mise", &["installs", "shims"]),
     layout("bun", Some("BUN_INSTALL"), ".bun", &["bin"]),
     layout("deno", Some("DENO_INSTALL"), ".deno", &["bin"]),
     layout("pnpm", Some("PNPM_HOME"), ".local/share/pnpm", &["."]),
-    layout("ghcup", None, ".ghcup", &["bin", "ghc", "cabal", "stack"]),
+    layout("ghcup", None, ".ghcup", &["."]),
     Layout {
         with: &["uv"],
         ..layout("~/.local", None, ".local", &["bin", "lib", "pipx/venvs", "share/pipx/venvs"])

@@ -38,7 +38,7 @@ fn programs_are_shown_and_settings_are_not() {
         ".ssh/id",
     ]);
     let found = find(&home, &[".cargo/bin", ".ssh", "/usr/bin"], None);
-    assert_eq!(all_shown(&found, &home), [".cargo/bin", ".rustup/toolchains"]);
+    assert_eq!(all_shown(&found, &home), [".cargo/bin", ".rustup"]);
     assert_eq!(found.path, [home.join(".cargo/bin"), "/usr/bin".into()]);
     let told: Vec<_> = found.variables.iter().map(|(name, _)| *name).collect();
     assert_eq!(told, ["CARGO_HOME", "RUSTUP_HOME"]);
@@ -56,7 +56,10 @@ fn tokens_among_programs_are_masked() {
     let found = find(&home, &[".nvm/versions/node/v20.0.0/bin", ".pyenv/shims"], None);
     let masked: Vec<PathBuf> =
         found.found.iter().flat_map(|tool| &tool.shown).flat_map(|it| it.masked.clone()).collect();
-    assert_eq!(masked, [Path::new("node/v20.0.0/etc/npmrc"), Path::new("3.12.1/pip.conf")]);
+    assert_eq!(
+        masked,
+        [Path::new("versions/node/v20.0.0/etc/npmrc"), Path::new("versions/3.12.1/pip.conf")]
+    );
 }
 
 #[test]
