@@ -4,15 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use host_sys::beneath::ResultFile;
-use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
-use sandbox_spec::{
-    ConnectionRecord, MoreConnections, RootFs, SandboxSpec, printable, printable_path,
-};
+use sandbox::{Backend, End, ExitReport, Sandbox, Streams};
+use sandbox_spec::{ConnectionRecord, MoreConnections, SandboxSpec, printable, printable_path};
 use serde_json::json;
 
 use crate::backends;
 use crate::blocked::{self, Ran};
 use crate::failure::Failure;
+use crate::hints;
 use crate::keyboard::Keyboard;
 use crate::options::{ProjectOptions, SandboxOptions};
 use crate::report::{ReportTarget, RunReport};
@@ -64,6 +63,9 @@ pub fn launch_in_project(
         }
     };
     tell_end(&report, &spec);
+    if report.end.exit_code() != 0 {
+        hints::tell_arguments(&spec);
+    }
     signals.forget();
     let fate = work.settle(&changes, Decision::of(project.apply, terminal.as_ref()), &signals)?;
     if let Some(place) = &activity {
@@ -88,6 +90,9 @@ pub fn launch_with(
     }
     let report = outcome?;
     tell_end(&report, spec);
+    if report.end.exit_code() != 0 {
+        hints::tell_arguments(spec);
+    }
     if let Some(place) = &activity {
         RunReport::new(spec, &report).write(place.as_ref())?;
     }
@@ -153,7 +158,7 @@ fn start_and_wait(
 ) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
     let mut sandbox = backend.start(spec, streams).map_err(|error| {
-        let hint = hidden_program(&error, spec);
+        let hint = hints::of_program(&error, spec);
         let failure = Failure::from(error);
         match hint {
             Some(hint) => failure.hint(hint),
@@ -209,19 +214,6 @@ pub fn run_to_end(
     signals.forget();
     blocked::tell(sandbox.connections(), &report.end, Ran::Skill);
     Ok(report)
-}
-
-/// The commonest mistake: the program is on the host, at a place that the sandbox does not show.
-fn hidden_program(error: &StartError, spec: &SandboxSpec) -> Option<String> {
-    let StartError::Program(ProgramError::NotFound(path)) = error else { return None };
-    let on_host = std::path::absolute(path).ok()?;
-    if spec.root != RootFs::Host || !on_host.exists() {
-        return None;
-    }
-    let folder = printable_path(on_host.parent()?);
-    Some(format!(
-        "it exists on the host; make its folder visible: --mount {folder}:{folder} --cwd {folder}"
-    ))
 }
 
 /// What a shell, or `timeout`, would say about such an end.
@@ -295,15 +287,5 @@ mod tests {
         assert_eq!(words(6, true).as_deref(), Some("Aborted (core dumped)"));
         assert_eq!(words(SIGINT, false), None);
         assert_eq!(explain(&End::Exited { code: 1 }, &spec), None);
-    }
-
-    #[test]
-    fn hints_at_a_program_that_only_the_host_has() {
-        let spec = SandboxSpec::new(["x"]);
-        let hint = |path: &str| {
-            hidden_program(&StartError::Program(ProgramError::NotFound(path.into())), &spec)
-        };
-        assert!(hint("Cargo.toml").is_some_and(|hint| hint.contains("--mount")));
-        assert_eq!(hint("/no/such/program"), None);
     }
 }

@@ -15,6 +15,7 @@ mod diff;
 mod doctor;
 mod failure;
 mod git_identity;
+mod hints;
 mod keyboard;
 mod launch;
 mod masks;

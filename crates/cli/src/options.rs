@@ -16,6 +16,7 @@ use sandbox_spec::{
 };
 
 pub use common::CommonOptions;
+pub use network::NetworkOptions;
 pub use project::{ProjectOptions, find_toolchains};
 
 use crate::failure::Failure;
@@ -99,6 +100,7 @@ impl SandboxOptions {
             }
         }
         self.common.network.apply(&mut spec)?;
+        NetworkOptions::tell_offline(&mut spec);
         Ok(spec)
     }
 }

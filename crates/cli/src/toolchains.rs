@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 256;
 /// How many installations of one tool are looked into for settings.
 const MAX_INSTALLATIONS: usize = 256;
 /// Where every sandbox has the host's programs.
-const SYSTEM: &[&str] =
+pub const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 /// Where virtual environments of Python are in a project.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
@@ -123,7 +123,7 @@ impl Toolchains {
         for layout in LAYOUTS {
             let Some(root) = root_of(layout, surroundings) else { continue };
             let is_shown = |part: &&str| programs.starts_with(without_dot(root.join(part)));
-            if layout.shown.iter().any(|part| is_shown(&part)) {
+            if layout.shown.iter().any(is_shown) {
                 self.show_layout(layout, &root, surroundings);
                 return;
             }

@@ -62,6 +62,14 @@ impl Work {
         &self.source
     }
 
+    /// The folder of the user's that is worked on, if there is one.
+    pub fn origin_folder(&self) -> Option<&Path> {
+        match &self.aside {
+            Some(aside) => aside.origin().folder.as_deref(),
+            None => Some(&self.source),
+        }
+    }
+
     /// Whether writes go to a layer.
     pub fn is_layered(&self) -> bool {
         self.aside.is_some()

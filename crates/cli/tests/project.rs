@@ -285,3 +285,140 @@ fn many_runs_at_one_time_do_not_get_in_each_others_way() {
     assert!(spare.iter().all(|name| name == "aside" || name == "spare"), "{spare:?}");
     assert!(Path::new(&place.path("state/belljar/spare/files")).is_dir());
 }
+
+/// Programs of tools in the home folder, with tokens beside them.
+fn with_tools() -> Place {
+    let place = project();
+    for (path, text) in [
+        (".cargo/bin/mytool", "#!/bin/sh\necho tool; cat \"$CARGO_HOME\"/*.toml\n"),
+        (".nvm/versions/node/v1/bin/nodetool", "#!/bin/sh\ncat \"${0%/bin/*}/etc/npmrc\"\n"),
+        ("private/secret-tool", "#!/bin/sh\necho secret\n"),
+    ] {
+        place.script(&format!("home/{path}"), text);
+    }
+    place.file("home/.cargo/credentials.toml", "TOKEN");
+    place.file("home/.cargo/config.toml", "TOKEN");
+    place.file("home/.nvm/versions/node/v1/etc/npmrc", "TOKEN");
+    place
+}
+
+fn with_path(place: &Place, arguments: &[&str]) -> Finished {
+    let home = |path: &str| place.path("home").join(path).display().to_string();
+    let path = [home(".cargo/bin"), home(".nvm/versions/node/v1/bin"), home("private")].join(":");
+    let mut command = command(place, "work", arguments);
+    command.env("PATH", format!("{path}:/usr/bin:/bin"));
+    for name in ["CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT"] {
+        command.env_remove(name);
+    }
+    Finished::of(&command.output().unwrap())
+}
+
+#[test]
+fn tools_that_path_reaches_run_without_the_tokens_beside_them() {
+    let place = with_tools();
+    let script = "mytool; nodetool; ls -A ~+/../home; touch ../home/.cargo/bin/x";
+    let done = with_path(&place, &["run", "--", "bash", "-c", script]);
+    assert!(done.out.starts_with("tool\n"), "{done:?}");
+    assert!(done.err.contains("etc/npmrc: Permission denied"), "{done:?}");
+    assert!(!done.out.contains("TOKEN") && !done.out.contains("private"), "{done:?}");
+    assert!(!place.path("home/.cargo/bin/x").exists());
+    let told = with_path(&place, &["doctor", "--project"]);
+    for words in
+        ["the top of a git repository", "home/.cargo/bin\n", "without versions/node/v1/etc"]
+    {
+        assert!(told.out.contains(words), "{words}: {told:?}");
+    }
+    assert!(!told.out.contains("private"), "{told:?}");
+    let told = with_path(&place, &["doctor", "--project", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(json["tools"][0]["name"], "cargo");
+    // Not for who shows no folder.
+    let done = with_path(&place, &["run", "--no-cwd", "--", "mytool"]);
+    assert_eq!(done.code, Some(127), "{done:?}");
+}
+
+#[test]
+fn a_command_that_only_the_host_has_is_told_of() {
+    let place = with_tools();
+    let done = with_path(&place, &["run", "--", "secret-tool"]);
+    let private = place.path("home/private").canonicalize().unwrap().display().to_string();
+    done.is_failure(127, "command not found", &format!("--mount {private}:{private}"));
+    let named = format!("{private}:{private}");
+    let whole = format!("{private}/secret-tool");
+    let done = with_path(&place, &["run", "--mount", &named, "--", &whole]);
+    assert_eq!(done.out, "secret\n", "the hint helps: {done:?}");
+}
+
+#[test]
+fn an_argument_that_only_the_host_has_is_told_of() {
+    let place = project();
+    place.file("home/data.csv", "1,2\n");
+    let data = place.path("home/data.csv").display().to_string();
+    let done = run(&place, "work", &["run", "--", "cat", &data]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let hint =
+        format!("hint: {data} is on the host and is not shown inside; --mount {data}:{data}");
+    assert!(done.err.contains(&hint), "{done:?}");
+    // Nothing is said of what is shown, nor after a run that went well.
+    let done = run(&place, "work", &["run", "--", "ls", "top.txt", "nothing"]);
+    assert!(!done.err.contains("hint"), "{done:?}");
+    let done = run(&place, "work", &["run", "--", "echo", &data]);
+    assert_eq!(done.err, "", "{done:?}");
+    let done = run(&place, "work", &["run", "--no-cwd", "--", "cat", "top.txt"]);
+    assert!(done.err.contains("top.txt is on the host"), "{done:?}");
+}
+
+#[test]
+fn git_knows_the_user_and_nothing_else() {
+    let place = project();
+    place.file(
+        "home/.gitconfig",
+        "[user]\n name = Ann\n email = ann@example.org\n[credential]\n helper = SECRET\n",
+    );
+    let script = "git init -q /tmp/r && cd /tmp/r && git commit -q --allow-empty -m x && \
+                  git log --format='%an <%ae> %cn'; git config --list";
+    let done = run_script(&place, "work", &[], script);
+    assert!(done.out.starts_with("Ann <ann@example.org> Ann\n"), "{done:?}");
+    assert!(!done.out.contains("SECRET"), "{done:?}");
+    // What the repository says goes before it, and what the command line says before all.
+    place.file("work/.git/config", "[user]\n\tname = Work\n");
+    let named = ["--env", "GIT_COMMITTER_NAME=Me"];
+    let done = run_script(&place, "work", &named, "echo $GIT_AUTHOR_NAME $GIT_COMMITTER_NAME");
+    assert_eq!(done.out, "Work Me\n", "{done:?}");
+}
+
+#[test]
+fn package_managers_know_that_there_is_no_network() {
+    let place = project();
+    let script = "echo $PIP_RETRIES $NPM_CONFIG_FETCH_RETRIES $CARGO_NET_OFFLINE";
+    assert_eq!(run_script(&place, "work", &[], script).out, "0 0 true\n");
+    let own = run_script(&place, "work", &["--env", "PIP_RETRIES=3"], script);
+    assert_eq!(own.out, "3 0 true\n");
+    let open = run_script(&place, "work", &["--allow", "example.org"], script);
+    assert_eq!(open.out, "\n", "{open:?}");
+    let started = std::time::Instant::now();
+    let pip =
+        run(&place, "work", &["run", "--", "python3", "-m", "pip", "download", "nothing-such"]);
+    assert_ne!(pip.code, Some(0), "{pip:?}");
+    assert!(started.elapsed() < std::time::Duration::from_secs(30), "{pip:?}");
+}
+
+#[test]
+fn a_skill_takes_arguments_as_they_are_meant() {
+    let place = Place::with_script("#!/bin/sh\npwd; echo \"$@\"; cat \"$1\"\n");
+    place.file("work/sub/f.txt", "text\n");
+    let whole = place.path("work").canonicalize().unwrap().join("sub/f.txt");
+    for words in [
+        &["sub/f.txt", "b", "--", "-c"][..],
+        &["go.sh", "sub/f.txt", "b", "--", "-c"],
+        &["--", "sub/f.txt", "b", "-c"],
+    ] {
+        let done = place.run(words);
+        assert_eq!(done.out, "/work\nsub/f.txt b -c\ntext\n", "{words:?}: {done:?}");
+    }
+    let done = place.run(&[whole.to_str().unwrap()]);
+    assert_eq!(done.out, "/work\n/work/sub/f.txt\ntext\n", "{done:?}");
+    let done = place.run(&["--cwd", "sub", "f.txt"]);
+    assert_eq!(done.out, "/work/sub\nf.txt\ntext\n", "{done:?}");
+    place.run(&["og.sh"]).is_failure(127, "no script `og.sh`", "scripts/go.sh");
+}

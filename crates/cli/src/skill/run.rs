@@ -8,7 +8,10 @@ use clap::Args;
 use sandbox::Backend;
 use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
-use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
+use skills::{
+    PlanError, RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, choose_script, plan_run,
+    printable,
+};
 
 use super::aside::Aside;
 use super::environment::{Environment, EnvironmentOptions};
@@ -19,8 +22,9 @@ use super::{deps, problem, runner};
 use crate::backends;
 use crate::blocked::Ran;
 use crate::failure::Failure;
+use crate::hints;
 use crate::launch::{EndReport, exit_code, run_to_end, tell_end};
-use crate::options::{CommonOptions, absolute, current_folder};
+use crate::options::{CommonOptions, NetworkOptions, absolute, current_folder};
 use crate::report::{ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
 use crate::user_terminal::UserTerminal;
@@ -28,7 +32,7 @@ use crate::work::{Decision, Work};
 
 /// Options of `skill run`.
 #[derive(Args)]
-#[command(override_usage = "belljar skill run [OPTIONS] PATH [SCRIPT] [-- ARGS]...")]
+#[command(override_usage = "belljar skill run [OPTIONS] PATH [SCRIPT] [ARGS]... [-- ARGS]...")]
 #[command(
     after_help = "The skill is at /skill, read-only. The current folder is at /work, and is \
     the script's working folder: what it writes there is listed at the end and kept aside, until \
@@ -41,9 +45,15 @@ pub struct Options {
     /// The script, if the skill has more than one
     #[arg(value_name = "SCRIPT")]
     script: Option<String>,
+    /// Its arguments; those that begin with a dash go behind `--`
+    #[arg(value_name = "ARGS")]
+    words: Vec<OsString>,
     /// Its arguments
     #[arg(value_name = "ARGS", last = true)]
     arguments: Vec<OsString>,
+    /// The script's working folder, from the current one
+    #[arg(long, value_name = "PATH")]
+    cwd: Option<PathBuf>,
     /// A folder that the script changes at once, or `none` for an empty one
     #[arg(long, value_name = "DIR|none")]
     work: Option<PathBuf>,
@@ -82,7 +92,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     work.tell_masks();
     let asking = Asking { terminal: terminal.as_ref(), signals: &signals };
     let plan = plan(options, &skill, planned(&work), &environment, asking)?;
-    let spec = specification(options, &plan, &work)?;
+    let spec = specification(options, &skill, &plan, &work)?;
     work.keep();
     let ended = run_to_end(&*backend, &spec, &signals);
     if let Some(ending) = &ending {
@@ -100,6 +110,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     tell_end(&report, &spec);
     tell_denied(report.activity.as_deref());
     if report.end.exit_code() != 0 {
+        hints::tell_arguments(&spec);
         hint_at_packages(&skill, &environment, &*backend, &options.path);
     }
     let fate = work.settle(&changes, Decision::of(options.apply, terminal.as_ref()), &signals)?;
@@ -166,7 +177,7 @@ fn plan(
     run_options.host_env = permissions::host_environment();
     environment.apply(&mut run_options);
     let make = |run_options: &RunOptions| {
-        plan_run(skill, options.script.as_deref(), &[], run_options)
+        plan_run(skill, script_of(options, skill).0, &[], run_options)
             .map_err(|error| problem::of_planning(&options.path, &error))
     };
     let plan = make(&run_options)?;
@@ -177,13 +188,49 @@ fn plan(
     Ok(plan)
 }
 
-fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<SandboxSpec, Failure> {
+/// The script that was named, or the word that can only be an argument: the skill has one script,
+/// which is not called so, and the word is no name of a script at all.
+fn script_of<'o>(options: &'o Options, skill: &Skill) -> (Option<&'o str>, Option<&'o str>) {
+    const ENDINGS: [&str; 9] = ["bash", "cjs", "js", "mjs", "pl", "py", "rb", "sh", "ts"];
+    let Some(word) = options.script.as_deref() else { return (None, None) };
+    let extension = Path::new(word).extension().and_then(|it| it.to_str());
+    let is_name = extension.is_some_and(|it| ENDINGS.contains(&it)) || word.starts_with("scripts/");
+    let is_unknown =
+        matches!(choose_script(skill, Some(word)), Err(PlanError::NoSuchScript { .. }));
+    match is_unknown && !is_name && choose_script(skill, None).is_ok() {
+        true => (None, Some(word)),
+        false => (Some(word), None),
+    }
+}
+
+/// What an argument means inside: a path in the folder that the script works on is seen elsewhere.
+fn in_work(argument: &Path, folder: Option<&Path>) -> PathBuf {
+    match folder.and_then(|folder| argument.strip_prefix(folder).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => WORK_FOLDER.into(),
+        Some(rest) => Path::new(WORK_FOLDER).join(rest),
+        None => argument.to_path_buf(),
+    }
+}
+
+fn specification(
+    options: &Options,
+    skill: &Skill,
+    plan: &RunPlan,
+    work: &Work,
+) -> Result<SandboxSpec, Failure> {
     let mut spec = runner::spec_of(plan).map_err(|error| problem::of_runner(&error))?;
     // Arguments need not be text, so they do not go through the plan.
-    spec.program.extend(options.arguments.iter().cloned());
+    let here = work.origin_folder();
+    let first = script_of(options, skill).1.map(OsString::from);
+    let arguments = first.iter().chain(&options.words).chain(&options.arguments);
+    spec.program.extend(arguments.map(|it| in_work(Path::new(it), here).into_os_string()));
+    if let Some(path) = &options.cwd {
+        spec.working_directory = Path::new(WORK_FOLDER).join(in_work(path, here));
+    }
     work.complete(&mut spec);
     options.common.apply(&mut spec)?;
     options.common.network.apply_beside_rules(&mut spec)?;
+    NetworkOptions::tell_offline(&mut spec);
     if options.learn.is_some() {
         spec.recording = Recording::On;
     }
