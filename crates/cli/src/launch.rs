@@ -42,8 +42,11 @@ pub fn launch_in_project(
     let signals = Signals::take_over()?;
     // As it is now, before the guest has it.
     let terminal = UserTerminal::open();
-    let Some(mut work) = project.show(sandbox, &mut spec)? else {
+    let work = project.show(sandbox, &mut spec)?;
+    let learning = project.hold(sandbox, &mut spec)?;
+    let Some(mut work) = work else {
         let report = launch_with(&options, &spec, Streams::inherit(), &signals)?;
+        learning.map(|learning| learning.write(&report)).transpose()?;
         return Ok(exit_code(&report).into());
     };
     let activity = options.activity.map(|it| it.map(ReportTarget::open).transpose()).transpose()?;
@@ -71,6 +74,7 @@ pub fn launch_in_project(
     if let Some(place) = &activity {
         RunReport::new(&spec, &report).with_work(&changes, fate).write(place.as_ref())?;
     }
+    learning.map(|learning| learning.write(&report)).transpose()?;
     Aside::tell_forgotten();
     Ok(exit_code(&report).into())
 }

@@ -3,10 +3,11 @@
 mod common;
 mod limits;
 mod network;
+mod policy;
 mod project;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -108,23 +109,20 @@ impl SandboxOptions {
 impl SandboxOptions {
     /// Tells programs where the user's tools are, and git who the user is, unless the user has said something else.
     fn add_variables(&self, spec: &mut SandboxSpec, project: &Path, found: &Toolchains) {
-        let name_of = |item: &EnvironmentItem| match item {
-            EnvironmentItem::Value(name, _) | EnvironmentItem::FromHost(name) => name.clone(),
-        };
-        let said: Vec<OsString> = self.common.env.iter().map(name_of).collect();
+        let said = self.common.named_variables();
         let environment = &mut spec.environment;
         let tools = found.variables.iter();
         let tools = tools.map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
         let git = GitIdentity::find(project).map(|git| git.variables()).unwrap_or_default();
         for (name, value) in tools.chain(git) {
-            if !said.contains(&name) {
+            if !said.contains(&name.as_os_str()) {
                 set_variable(environment, name, value);
             }
         }
         let default = environment.iter().find(|(name, _)| name == "PATH");
         let default = default.map(|(_, value)| value.clone()).unwrap_or_default();
         if let (false, Some(path)) =
-            (said.iter().any(|it| it == "PATH"), guest_path(found, &default))
+            (said.contains(&OsStr::new("PATH")), guest_path(found, &default))
         {
             set_variable(environment, "PATH".into(), path);
         }

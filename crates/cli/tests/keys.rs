@@ -245,7 +245,7 @@ fn a_guest_in_the_background_stops_when_it_reads() {
         typist.ask(&format!("{way}{} run --no-cwd -- cat & sleep 3", place.belljar()));
         assert!(typist.ask("jobs").contains("Stopped"), "{way}");
         typist.type_line("fg");
-        typist.wait_for("run -- cat");
+        typist.wait_for("run --no-cwd -- cat");
         std::thread::sleep(Duration::from_millis(300));
         typist.type_text("hello\n");
         typist.wait_for("hello\r\nhello\r\n");

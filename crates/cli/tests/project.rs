@@ -422,3 +422,29 @@ fn a_skill_takes_arguments_as_they_are_meant() {
     assert_eq!(done.out, "/work/sub\nf.txt\ntext\n", "{done:?}");
     place.run(&["og.sh"]).is_failure(127, "no script `og.sh`", "scripts/go.sh");
 }
+
+#[test]
+fn a_program_is_held_to_what_it_was_seen_to_need() {
+    let place = project();
+    // Not in /tmp, of which policies say nothing closer.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for path in [".git", "top.txt", "other.txt"] {
+        fs::write(folder.path().join(path), "top\n").unwrap();
+    }
+    let policy = place.path("home/policy.yaml").display().to_string();
+    let run = |words: &[&str]| {
+        let mut command = command(&place, "work", &["run"]);
+        Finished::of(&command.args(words).current_dir(folder.path()).output().unwrap())
+    };
+    let done = run(&["--learn", &policy, "--", "cat", "top.txt"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "top\n"), "{done:?}");
+    let learned = fs::read_to_string(&policy).unwrap();
+    assert!(learned.contains("/top.txt\"") && learned.contains("/usr/bin/cat"), "{learned}");
+    let done = run(&["--policy", &policy, "--", "cat", "top.txt"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "top\n"), "{done:?}");
+    let done = run(&["--policy", &policy, "--", "cat", "other.txt"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+    assert!(done.err.contains("other.txt: Permission denied"), "{done:?}");
+    let done = run(&["--policy", "nothing.yaml", "--", "true"]);
+    done.is_failure(125, "cannot read nothing.yaml", "--learn FILE writes a policy");
+}

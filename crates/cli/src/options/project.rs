@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sandbox_spec::{Mount, RootFs, SandboxSpec, printable_path};
 
+use super::policy::{Learning, PolicyOptions};
 use super::{SandboxOptions, home_folder};
 use crate::blocked::Ran;
 use crate::failure::Failure;
@@ -25,9 +26,20 @@ pub struct ProjectOptions {
     /// Write what the program changed back to the current folder, without asking
     #[arg(long, conflicts_with = "no_cwd")]
     pub apply: bool,
+    #[command(flatten)]
+    policy: PolicyOptions,
 }
 
 impl ProjectOptions {
+    /// Holds the program to the user's policy, and opens the file for what is learned.
+    pub fn hold(
+        &self,
+        sandbox: &SandboxOptions,
+        spec: &mut SandboxSpec,
+    ) -> Result<Option<Learning>, Failure> {
+        self.policy.apply(&sandbox.common, spec)
+    }
+
     /// Shows the project at its own path and lets the program start in the current folder. Nothing
     /// is shown if the user says so, uses a root of their own, shows the folder already, or starts
     /// the program elsewhere.
