@@ -87,7 +87,7 @@ fn plan(common: &CommonOptions, user: &Policy, spec: &SandboxSpec) -> Result<Run
         mounts: Vec::new(),
         links: Vec::new(),
         env: spec.environment.iter().map(|(name, value)| (text(name), text(value))).collect(),
-        limits: policy.limits.clone(),
+        limits: policy.limits,
         network: policy.network.clone().unwrap_or_default(),
         files: policy.files.clone(),
         programs: policy.programs.clone(),
