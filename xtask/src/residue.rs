@@ -61,7 +61,7 @@ impl Tracked {
             }
             None => Command::new(belljar),
         };
-        command.arg("run").args(arguments).env("TMPDIR", folder).process_group(0);
+        command.args(["run", "--no-cwd"]).args(arguments).env("TMPDIR", folder).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().context("cannot start belljar")?;
         let group = child.id();

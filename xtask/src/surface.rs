@@ -95,7 +95,8 @@ impl Place {
         let traces = self.folder.path().join("traces").join(what);
         let mut command = Command::new("strace");
         command.args(["-ff", "-i", "-qq", "-e", "signal=none", "-o"]).arg(traces);
-        command.arg(&self.belljar).args(["run", "--timeout", "300s", "--cpu", "300s", "--mount"]);
+        command.arg(&self.belljar).args(["run", "--no-cwd"]);
+        command.args(["--timeout", "300s", "--cpu", "300s", "--mount"]);
         command.arg(format!("{}:/surface", project().join("tests/surface").display()));
         command.args(options).args(["--", "python3", "/surface/inside.py", what]);
         command

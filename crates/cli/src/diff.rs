@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::launch::{exit_code, launch_with};
 use crate::options::SandboxOptions;
+use crate::signals::Signals;
 use crate::{backends, output};
 
 /// Options of `diff`.
@@ -60,7 +61,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
     spec.lists_changes = true;
     let mut streams = Streams::inherit();
     streams.output = std::io::stderr().as_fd().try_clone_to_owned().ok();
-    let report = launch_with(&launch, &spec, streams)?;
+    let report = launch_with(&launch, &spec, streams, &Signals::take_over()?)?;
     let code = exit_code(&report);
     show(&report.changes.unwrap_or_default(), options.json, Some(code))?;
     Ok(code.into())

@@ -1,6 +1,7 @@
 //! `belljar doctor`: what this host offers, found out by trying, and which boundary is in force.
 
 mod checks;
+mod project;
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -19,6 +20,9 @@ pub struct Options {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Show what `run` would show of the project that you stand in, and of your tools
+    #[arg(long)]
+    project: bool,
 }
 
 #[derive(Serialize)]
@@ -30,6 +34,9 @@ struct Report {
 
 /// Prints the findings. Ends with 1 if no sandbox can run here.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    if options.project {
+        return project::run(options.json);
+    }
     let backends: Vec<_> = backends::all().iter().map(|backend| backend.capabilities()).collect();
     let usable = backends.iter().any(CapabilityReport::is_usable);
     let report = Report { usable, host: checks::all(), backends };

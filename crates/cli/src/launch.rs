@@ -4,21 +4,24 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use host_sys::beneath::ResultFile;
-use sandbox::{Backend, End, ExitReport, ProgramError, Sandbox, StartError, Streams};
+use sandbox::{Backend, End, ExitReport, Sandbox, Streams};
 use sandbox_spec::{
-    ConnectionRecord, MoreConnections, RootFs, SandboxSpec, printable, printable_json,
-    printable_path,
+    ConnectionRecord, MoreConnections, SandboxSpec, printable, printable_json, printable_path,
 };
 use serde_json::json;
 
 use crate::backends;
 use crate::blocked::{self, Ran};
 use crate::failure::Failure;
+use crate::hints;
 use crate::keyboard::Keyboard;
+use crate::options::{ProjectOptions, SandboxOptions};
 use crate::report::{ReportTarget, RunReport};
 use crate::signal_names;
 use crate::signals::{SIGINT, SIGPIPE, Signals};
-use crate::user_terminal;
+use crate::skill::aside::Aside;
+use crate::user_terminal::{self, UserTerminal};
+use crate::work::Decision;
 
 /// How a specification is run.
 pub struct Launch<'a> {
@@ -30,9 +33,51 @@ pub struct Launch<'a> {
     pub activity: Option<Option<&'a ReportTarget>>,
 }
 
-/// Runs a specification to its end, and ends as it ended.
-pub fn launch(options: &Launch<'_>, spec: &SandboxSpec) -> Result<ExitCode, Failure> {
-    let report = launch_with(options, spec, Streams::inherit())?;
+/// Runs a program in the project that the user stands in, and ends as it ended.
+pub fn launch_in_project(
+    sandbox: &SandboxOptions,
+    project: &ProjectOptions,
+    mut spec: SandboxSpec,
+) -> Result<ExitCode, Failure> {
+    let options = sandbox.launch();
+    // Before anything is made that must not be left behind.
+    let signals = Signals::take_over()?;
+    // As it is now, before the guest has it.
+    let terminal = UserTerminal::open();
+    let work = project.show(sandbox, &mut spec)?;
+    let learning = project.hold(sandbox, &mut spec)?;
+    let Some(mut work) = work else {
+        let report = launch_with(&options, &spec, Streams::inherit(), &signals)?;
+        learning.map(|learning| learning.write(&report)).transpose()?;
+        return Ok(exit_code(&report).into());
+    };
+    let activity = options.activity.map(|it| it.map(ReportTarget::open).transpose()).transpose()?;
+    let ending = options.report.map(EndReport::open).transpose()?;
+    work.keep();
+    let ended = start_and_wait(options.backend, &spec, Streams::inherit(), &signals);
+    if let Some(ending) = ending {
+        ending.write(&ended)?;
+    }
+    // What was written is listed and kept whatever the end was.
+    let changes = work.changes()?;
+    let report = match ended {
+        Ok(report) => report,
+        Err(failure) => {
+            work.settle(&changes, Decision::Keep, &signals)?;
+            return Err(failure);
+        }
+    };
+    tell_end(&report, &spec);
+    if report.end.exit_code() != 0 {
+        hints::tell_arguments(&spec);
+    }
+    signals.forget();
+    let fate = work.settle(&changes, Decision::of(project.apply, terminal.as_ref()), &signals)?;
+    if let Some(place) = &activity {
+        RunReport::new(&spec, &report).with_work(&changes, fate).write(place.as_ref())?;
+    }
+    learning.map(|learning| learning.write(&report)).transpose()?;
+    Aside::tell_forgotten();
     Ok(exit_code(&report).into())
 }
 
@@ -41,15 +86,19 @@ pub fn launch_with(
     options: &Launch<'_>,
     spec: &SandboxSpec,
     streams: Streams,
+    signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     let activity = options.activity.map(|it| it.map(ReportTarget::open).transpose()).transpose()?;
     let ending = options.report.map(EndReport::open).transpose()?;
-    let outcome = start_and_wait(options.backend, spec, streams);
+    let outcome = start_and_wait(options.backend, spec, streams, signals);
     if let Some(ending) = ending {
         ending.write(&outcome)?;
     }
     let report = outcome?;
     tell_end(&report, spec);
+    if report.end.exit_code() != 0 {
+        hints::tell_arguments(spec);
+    }
     if let Some(place) = &activity {
         RunReport::new(spec, &report).write(place.as_ref())?;
     }
@@ -111,10 +160,11 @@ fn start_and_wait(
     backend: &str,
     spec: &SandboxSpec,
     streams: Streams,
+    signals: &Signals,
 ) -> Result<ExitReport, Failure> {
     let backend = backends::choose(backend)?;
     let mut sandbox = backend.start(spec, streams).map_err(|error| {
-        let hint = hidden_program(&error, spec);
+        let hint = hints::of_program(&error, spec);
         let failure = Failure::from(error);
         match hint {
             Some(hint) => failure.hint(hint),
@@ -122,8 +172,7 @@ fn start_and_wait(
         }
     })?;
     user_terminal::hand_over();
-    let signals = Signals::take_over()?;
-    let report = wait(&signals, &mut *sandbox)?;
+    let report = wait(signals, &mut *sandbox)?;
     blocked::tell(sandbox.connections(), &report.end, Ran::Program);
     Ok(with_connections(report, &*sandbox))
 }
@@ -171,19 +220,6 @@ pub fn run_to_end(
     signals.forget();
     blocked::tell(sandbox.connections(), &report.end, Ran::Skill);
     Ok(report)
-}
-
-/// The commonest mistake: the program is on the host, at a place that the sandbox does not show.
-fn hidden_program(error: &StartError, spec: &SandboxSpec) -> Option<String> {
-    let StartError::Program(ProgramError::NotFound(path)) = error else { return None };
-    let on_host = std::path::absolute(path).ok()?;
-    if spec.root != RootFs::Host || !on_host.exists() {
-        return None;
-    }
-    let folder = printable_path(on_host.parent()?);
-    Some(format!(
-        "it exists on the host; make its folder visible: --mount {folder}:{folder} --cwd {folder}"
-    ))
 }
 
 /// What a shell, or `timeout`, would say about such an end.
@@ -257,15 +293,5 @@ mod tests {
         assert_eq!(words(6, true).as_deref(), Some("Aborted (core dumped)"));
         assert_eq!(words(SIGINT, false), None);
         assert_eq!(explain(&End::Exited { code: 1 }, &spec), None);
-    }
-
-    #[test]
-    fn hints_at_a_program_that_only_the_host_has() {
-        let spec = SandboxSpec::new(["x"]);
-        let hint = |path: &str| {
-            hidden_program(&StartError::Program(ProgramError::NotFound(path.into())), &spec)
-        };
-        assert!(hint("Cargo.toml").is_some_and(|hint| hint.contains("--mount")));
-        assert_eq!(hint("/no/such/program"), None);
     }
 }

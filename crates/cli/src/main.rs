@@ -15,12 +15,15 @@ mod conform;
 mod diff;
 mod doctor;
 mod failure;
+mod git_identity;
+mod hints;
 mod keyboard;
 mod launch;
 mod masks;
 mod options;
 mod output;
 mod probe;
+mod project;
 mod report;
 mod run;
 mod shell;
@@ -28,8 +31,10 @@ mod signal_names;
 mod signals;
 mod skill;
 mod syscalls;
+mod toolchains;
 mod usage;
 mod user_terminal;
+mod work;
 
 use std::process::ExitCode;
 
@@ -56,6 +61,8 @@ enum Command {
     Shell(shell::Options),
     /// Check, show, pack, run and test Agent Skills
     Skill(skill::Options),
+    /// Write back, or throw away, what a run kept aside
+    Apply(skill::apply::Options),
     /// Measure the sandbox against Linux
     Conform(conform::Options),
     /// Show which system calls are supported, and how well
@@ -99,6 +106,7 @@ fn main() -> ExitCode {
         Command::Diff(options) => diff::run(options),
         Command::Shell(options) => shell::run(options),
         Command::Skill(options) => skill::run(options),
+        Command::Apply(options) => skill::apply::run(&options),
         Command::Conform(options) => conform::run(&options),
         Command::Syscalls(options) => syscalls::run(&options),
         Command::Doctor(options) => doctor::run(&options),

@@ -13,6 +13,7 @@ use host_sys::beneath::{Folder, Kind};
 use sandbox_spec::credentials::{credential_places, credentials_at};
 use skills::printable;
 
+use crate::blocked::Ran;
 use crate::options::home_folder;
 
 /// How many places are named before the rest is counted.
@@ -35,7 +36,7 @@ pub struct Masks {
 
 impl Masks {
     /// The places of credentials in this folder.
-    pub fn of(folder: &Path) -> Self {
+    pub fn of(folder: &Path, ran: Ran) -> Self {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let own = home_folder().map(|home| home.canonicalize().unwrap_or(home));
         let places: BTreeSet<PathBuf> = homes(&folder, own.as_deref())
@@ -55,8 +56,22 @@ impl Masks {
             paths.extend(target.and_then(|target| inside(&folder, &target)));
             paths.insert(path);
         }
-        let warning = warning(&folder, own.as_deref(), &present);
+        let warning = warning(&folder, own.as_deref(), &present, ran);
         Self { paths: paths.into_iter().collect(), warning }
+    }
+
+    /// The places of credentials that one home folder has in this folder, which has no links in its
+    /// path. Nothing is looked at.
+    pub fn in_home(folder: &Path, home: Option<&Path>) -> Self {
+        let places = credential_places(home).into_iter();
+        let paths = places.filter_map(|(place, _)| inside(folder, &place)).collect();
+        Self { paths, warning: None }
+    }
+
+    /// Masks a place that is in this folder for another reason than credentials.
+    pub fn hide(&mut self, folder: &Path, place: &Path) {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        self.paths.extend(inside(&real(folder), &real(place)));
     }
 
     /// Says what is not shown, if there is something to say.
@@ -124,12 +139,16 @@ fn homes(folder: &Path, own: Option<&Path>) -> Vec<Option<PathBuf>> {
     homes
 }
 
-fn warning(folder: &Path, own: Option<&Path>, present: &[String]) -> Option<String> {
+fn warning(folder: &Path, own: Option<&Path>, present: &[String], ran: Ran) -> Option<String> {
+    let (who, otherwise) = match ran {
+        Ran::Skill => ("the skill", "name one with --work DIR"),
+        Ran::Program => ("the program", "leave it out with --no-cwd"),
+    };
     let shown = printable(&folder.to_string_lossy());
     if let Some(holds) = credentials_at(folder, own) {
         return Some(format!(
-            "warning: {shown} holds {holds}, and the skill sees it\n\
-             hint: stand in the folder that it shall work on, or name one with --work DIR"
+            "warning: {shown} holds {holds}, and {who} sees it\n\
+             hint: stand in the folder that it shall work on, or {otherwise}"
         ));
     }
     let what = match folder.parent() {
@@ -146,8 +165,8 @@ fn warning(folder: &Path, own: Option<&Path>, present: &[String]) -> Option<Stri
         _ => format!(", except {named}"),
     };
     Some(format!(
-        "warning: {shown} is {what}, and the skill sees everything in it{except}\n\
-         hint: stand in the folder that it shall work on, or name one with --work DIR; \
+        "warning: {shown} is {what}, and {who} sees everything in it{except}\n\
+         hint: stand in the folder that it shall work on, or {otherwise}; \
          --mount SRC:DST shows it one more"
     ))
 }
@@ -160,9 +179,9 @@ mod tests {
     fn what_is_in_a_folder_is_masked_and_what_is_beside_it_is_not() {
         let top = tempfile::tempdir().unwrap();
         let top = top.path().canonicalize().unwrap();
-        let masks = Masks::of(&top);
+        let masks = Masks::of(&top, Ran::Skill);
         assert!(masks.paths.is_empty() && masks.warning.is_none());
-        let root = Masks::of(Path::new("/"));
+        let root = Masks::of(Path::new("/"), Ran::Skill);
         assert!(root.paths.contains(&PathBuf::from("etc/shadow")));
         assert!(root.paths.contains(&PathBuf::from("root")));
         assert!(root.warning.unwrap().contains("the whole file system"));
@@ -171,10 +190,10 @@ mod tests {
     #[test]
     fn much_is_counted() {
         let present: Vec<String> = (0..9).map(|n| format!("p{n}")).collect();
-        let said = warning(Path::new("/h"), Some(Path::new("/h")), &present).unwrap();
+        let said = warning(Path::new("/h"), Some(Path::new("/h")), &present, Ran::Program).unwrap();
         assert!(said.contains("your home folder") && said.contains("p5 and 3 more"), "{said}");
-        assert!(warning(Path::new("/h/project"), Some(Path::new("/h")), &[]).is_none());
-        let said = warning(Path::new("/h/.aws"), Some(Path::new("/h")), &[]).unwrap();
+        assert!(warning(Path::new("/h/project"), Some(Path::new("/h")), &[], Ran::Skill).is_none());
+        let said = warning(Path::new("/h/.aws"), Some(Path::new("/h")), &[], Ran::Skill).unwrap();
         assert!(said.contains("holds AWS keys"), "{said}");
     }
 

@@ -3,9 +3,11 @@
 mod common;
 mod limits;
 mod network;
+mod policy;
+mod project;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,9 +17,13 @@ use sandbox_spec::{
 };
 
 pub use common::CommonOptions;
+pub use network::NetworkOptions;
+pub use project::{ProjectOptions, find_toolchains};
 
 use crate::failure::Failure;
+use crate::git_identity::GitIdentity;
 use crate::launch::Launch;
+use crate::toolchains::{Toolchains, guest_path};
 
 /// Options that describe a sandbox.
 #[derive(Args, Debug)]
@@ -96,7 +102,31 @@ impl SandboxOptions {
             }
         }
         self.common.network.apply(&mut spec)?;
+        NetworkOptions::tell_offline(&mut spec);
         Ok(spec)
+    }
+}
+
+impl SandboxOptions {
+    /// Tells programs where the user's tools are, and git who the user is, unless the user has said something else.
+    fn add_variables(&self, spec: &mut SandboxSpec, project: &Path, found: &Toolchains) {
+        let said = self.common.named_variables();
+        let environment = &mut spec.environment;
+        let tools = found.variables.iter();
+        let tools = tools.map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
+        let git = GitIdentity::find(project).map(|git| git.variables()).unwrap_or_default();
+        for (name, value) in tools.chain(git) {
+            if !said.contains(&name.as_os_str()) {
+                set_variable(environment, name, value);
+            }
+        }
+        let default = environment.iter().find(|(name, _)| name == "PATH");
+        let default = default.map(|(_, value)| value.clone()).unwrap_or_default();
+        if let (false, Some(path)) =
+            (said.contains(&OsStr::new("PATH")), guest_path(found, &default))
+        {
+            set_variable(environment, "PATH".into(), path);
+        }
     }
 }
 
@@ -142,6 +172,14 @@ fn check_destinations(spec: &SandboxSpec) -> Result<(), Failure> {
 /// The home folder of the user, if the environment names one.
 pub fn home_folder() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// The folder that the user stands in.
+pub fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::new(format!("cannot find out the current folder: {error}"))
+            .code(Failure::CANNOT_START)
+    })
 }
 
 /// A path that means the same whatever the current folder is. A shell leaves the `~` of `--x=~/y`

@@ -70,7 +70,7 @@ pub struct OpenReport {
     file: ResultFile,
 }
 
-/// What became of what a skill wrote to its work folder.
+/// What became of what a run wrote to the folder that it worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "fate", content = "kept")]
 pub enum Fate {
@@ -114,6 +114,11 @@ struct OfSkill {
     skill: String,
     script: String,
     asks: Vec<Ask>,
+}
+
+/// What was written to the folder that the run worked on.
+#[derive(Clone, Debug, Serialize)]
+struct OfWork {
     changes: Vec<Change>,
     #[serde(flatten)]
     fate: Fate,
@@ -125,6 +130,8 @@ pub struct RunReport {
     version: u32,
     #[serde(flatten)]
     skill: Option<OfSkill>,
+    #[serde(flatten)]
+    work: Option<OfWork>,
     command: Vec<String>,
     exit_code: u8,
     #[serde(flatten)]
@@ -148,6 +155,7 @@ impl RunReport {
         Self {
             version: 1,
             skill: None,
+            work: None,
             command: spec.program.iter().map(|word| text(word)).collect(),
             exit_code: end.end.exit_code(),
             end: end.end.clone(),
@@ -162,14 +170,18 @@ impl RunReport {
     }
 
     /// Adds what is known of a skill.
-    pub fn of_skill(mut self, plan: &RunPlan, changes: &[Change], fate: Fate) -> Self {
+    pub fn of_skill(mut self, plan: &RunPlan) -> Self {
         self.skill = Some(OfSkill {
             skill: plan.skill.clone(),
             script: plan.script.clone(),
             asks: plan.asks.clone(),
-            changes: changes.to_vec(),
-            fate,
         });
+        self
+    }
+
+    /// Adds what was written to the folder that the run worked on, and what became of it.
+    pub fn with_work(mut self, changes: &[Change], fate: Fate) -> Self {
+        self.work = Some(OfWork { changes: changes.to_vec(), fate });
         self
     }
 

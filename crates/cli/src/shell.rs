@@ -7,12 +7,14 @@ use clap::Args;
 use sandbox_spec::{RootFs, SandboxSpec};
 
 use crate::failure::Failure;
-use crate::launch::launch;
-use crate::options::SandboxOptions;
+use crate::launch::launch_in_project;
+use crate::options::{ProjectOptions, SandboxOptions};
 
 /// Options of `shell`.
 #[derive(Args)]
 pub struct Options {
+    #[command(flatten)]
+    project: ProjectOptions,
     #[command(flatten)]
     sandbox: SandboxOptions,
 }
@@ -23,7 +25,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
     let shell = if has_bash(&spec) { "/bin/bash" } else { "/bin/sh" };
     spec.program = vec![shell.into(), "-i".into()];
     set_if_missing(&mut spec, "PS1", r"belljar:\w\$ ");
-    launch(&options.sandbox.launch(), &spec)
+    launch_in_project(&options.sandbox, &options.project, spec)
 }
 
 /// Looks into the root. In an archive nobody looks: `sh` is there if anything is.

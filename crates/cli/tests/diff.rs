@@ -43,7 +43,7 @@ fn shows_what_a_program_did_and_nothing_else() {
 #[test]
 fn tells_of_earlier_runs_in_json() {
     let place = tempfile::tempdir().unwrap();
-    let run = ["run", "--overlay", "kept", "--user", "root", "--", "sh", "-c", WORK];
+    let run = ["run", "--no-cwd", "--overlay", "kept", "--user", "root", "--", "sh", "-c", WORK];
     assert!(belljar(&run, place.path()).status.success());
     let output = belljar(&["diff", "--json", "--overlay", "kept"], place.path());
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -67,7 +67,7 @@ fn tells_of_earlier_runs_in_json() {
 fn results_arrive_and_what_is_missing_is_told() {
     let place = tempfile::tempdir().unwrap();
     let script = "mkdir -p r/s && echo x > r/s/f && ln -s /etc r/s/l && exit 3";
-    let run = ["run", "--output", "all", "--output", "r:one", "--", "sh", "-c", script];
+    let run = ["run", "--no-cwd", "--output", "all", "--output", "r:one", "--", "sh", "-c", script];
     let output = belljar(&run, place.path());
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     for path in ["all/home/user/r/s/f", "one/r/s/f"] {
@@ -75,7 +75,7 @@ fn results_arrive_and_what_is_missing_is_told() {
     }
     let link = fs::read_link(place.path().join("one/r/s/l")).unwrap();
     assert_eq!(link, Path::new("/etc"));
-    let output = belljar(&["run", "--output", "no:one", "--", "true"], place.path());
+    let output = belljar(&["run", "--no-cwd", "--output", "no:one", "--", "true"], place.path());
     assert_eq!(output.status.code(), Some(125));
     assert!(text(&output.stderr).contains("/home/user/no was not copied out: ENOENT"));
 }
@@ -86,7 +86,7 @@ fn a_link_in_the_output_folder_is_replaced_and_not_followed() {
     fs::create_dir_all(place.path().join("one")).unwrap();
     fs::write(place.path().join("key"), "mine").unwrap();
     std::os::unix::fs::symlink("../key", place.path().join("one/f")).unwrap();
-    let run = ["run", "--output", "f:one", "--", "sh", "-c", "echo theirs > f"];
+    let run = ["run", "--no-cwd", "--output", "f:one", "--", "sh", "-c", "echo theirs > f"];
     assert!(belljar(&run, place.path()).status.success());
     assert_eq!(fs::read_to_string(place.path().join("key")).unwrap(), "mine");
     assert_eq!(fs::read_to_string(place.path().join("one/f")).unwrap(), "theirs\n");

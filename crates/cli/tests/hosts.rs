@@ -25,7 +25,8 @@ fn run(behind: &[&str], belljar: &str, options: &[&str], script: &str) -> Output
     let open = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(temporary.path(), open).unwrap();
     let mut command = Command::new("timeout");
-    command.args(["--signal=KILL", "300"]).args(behind).arg(belljar).arg("run").args(options);
+    command.args(["--signal=KILL", "300"]).args(behind).arg(belljar);
+    command.args(["run", "--no-cwd"]).args(options);
     command.args(["--", "sh", "-c", script]).env("TMPDIR", temporary.path());
     let started = Instant::now();
     let output = command.stdin(Stdio::null()).output().unwrap();

@@ -75,7 +75,7 @@ fn a_guest_that_never_reads_is_interrupted() {
     let place = Place::new();
     for way in &place.ways {
         let mut typist = Typist::new();
-        let run = format!("{way}{} run --", place.belljar());
+        let run = format!("{way}{} run --no-cwd --", place.belljar());
         let rests = [
             "sh -c 'echo begun; exec sleep 1000'",
             "sh -c 'echo begun; sleep 1000; echo not here'",
@@ -101,7 +101,7 @@ fn a_guest_that_never_reads_is_stopped_and_goes_on() {
     let place = Place::new();
     for way in &place.ways {
         let mut typist = Typist::new();
-        let run = format!("{way}{} run --", place.belljar());
+        let run = format!("{way}{} run --no-cwd --", place.belljar());
         start(&mut typist, &format!("{run} sh -c 'echo begun; sleep 1000; echo not here'"));
         typist.type_text(STOP);
         typist.wait_for("Stopped");
@@ -149,7 +149,10 @@ fn a_guest_that_reads_is_stopped_and_reads_on() {
     let place = Place::new();
     for way in &place.ways {
         let mut typist = Typist::new();
-        start(&mut typist, &format!("{way}{} run -- sh -c 'echo begun; cat'", place.belljar()));
+        start(
+            &mut typist,
+            &format!("{way}{} run --no-cwd -- sh -c 'echo begun; cat'", place.belljar()),
+        );
         typist.type_text("first\n");
         typist.wait_for("first\r\nfirst\r\n");
         typist.type_text(STOP);
@@ -170,7 +173,7 @@ fn a_pipe_leads_to_a_guest_on_a_terminal() {
     let place = Place::new();
     for way in &place.ways {
         let mut typist = Typist::new();
-        let run = format!("echo | {way}{} run --", place.belljar());
+        let run = format!("echo | {way}{} run --no-cwd --", place.belljar());
         for (key, code) in [(INTERRUPT, "code 130"), (QUIT, "code 131")] {
             start(&mut typist, &format!("{run} sh -c 'echo begun; exec sleep 1000'"));
             typist.type_text(key);
@@ -199,13 +202,13 @@ fn keys_are_bytes_to_a_guest_that_wants_them_so() {
     let place = Place::new();
     let mut typist = Typist::new();
     let script = "stty raw -echo; printf \"begun\\r\\n\"; head -c 3 | od -An -tx1; stty sane";
-    start(&mut typist, &format!("{} run -- sh -c '{script}'", place.belljar()));
+    start(&mut typist, &format!("{} run --no-cwd -- sh -c '{script}'", place.belljar()));
     typist.type_text(&[INTERRUPT, STOP, QUIT].concat());
     typist.wait_for("03 1a 1c");
     assert_eq!(typist.wait_for_code(), "code 0");
     // No signal, even if nobody reads them.
     let script = "stty -isig; echo begun; sleep 2; echo done";
-    start(&mut typist, &format!("{} run -- sh -c '{script}'", place.belljar()));
+    start(&mut typist, &format!("{} run --no-cwd -- sh -c '{script}'", place.belljar()));
     typist.type_text(INTERRUPT);
     typist.wait_for("done\r\n");
     assert_eq!(typist.wait_for_code(), "code 0");
@@ -218,7 +221,7 @@ fn three_times_the_quit_key_ends_every_guest() {
     let deaf = "trap \"\" INT QUIT TERM HUP TSTP; echo begun; while :; do sleep 1; done";
     let raw = "stty raw -echo; printf \"begun\\r\\n\"; while :; do head -c 1; done > /dev/null";
     for script in [deaf, raw] {
-        start(&mut typist, &format!("{} run -- sh -c '{script}'", place.belljar()));
+        start(&mut typist, &format!("{} run --no-cwd -- sh -c '{script}'", place.belljar()));
         typist.type_text(&[INTERRUPT, STOP, QUIT].concat());
         std::thread::sleep(Duration::from_secs(2));
         assert!(!typist.screen().contains("ready> "), "once is not enough");
@@ -240,17 +243,18 @@ fn a_guest_in_the_background_stops_when_it_reads() {
     let place = Place::new();
     for way in &place.ways {
         let mut typist = Typist::new();
-        typist.ask(&format!("{way}{} run -- cat & sleep 3", place.belljar()));
+        typist.ask(&format!("{way}{} run --no-cwd -- cat & sleep 3", place.belljar()));
         assert!(typist.ask("jobs").contains("Stopped"), "{way}");
         typist.type_line("fg");
-        typist.wait_for("run -- cat");
+        typist.wait_for("run --no-cwd -- cat");
         std::thread::sleep(Duration::from_millis(300));
         typist.type_text("hello\n");
         typist.wait_for("hello\r\nhello\r\n");
         typist.type_text(END);
         assert_eq!(typist.wait_for_code(), "code 0", "{way}");
         // One that writes only is not stopped, and the shell has its terminal.
-        let writes = format!("{way}{} run -- sh -c 'sleep 1; echo written'", place.belljar());
+        let writes =
+            format!("{way}{} run --no-cwd -- sh -c 'sleep 1; echo written'", place.belljar());
         typist.ask(&format!("{writes} & sleep 3"));
         typist.assert_usual_modes();
         typist.ask("wait");
@@ -261,14 +265,17 @@ fn a_guest_in_the_background_stops_when_it_reads() {
 fn what_is_typed_ahead_is_for_whoever_reads_first() {
     let place = Place::new();
     let mut typist = Typist::new();
-    start(&mut typist, &format!("{} run -- sh -c 'echo begun; sleep 2'", place.belljar()));
+    start(&mut typist, &format!("{} run --no-cwd -- sh -c 'echo begun; sleep 2'", place.belljar()));
     typist.type_text("echo for the shell\n");
     typist.wait_for("echo for the shell\r\n");
     typist.wait_for("ready> ");
     typist.wait_for("for the shell\r\n");
     typist.wait_for("ready> ");
     // The guest's, and it is shown once as it is typed and once by the guest.
-    start(&mut typist, &format!("{} run -- sh -c 'echo begun; sleep 2; cat'", place.belljar()));
+    start(
+        &mut typist,
+        &format!("{} run --no-cwd -- sh -c 'echo begun; sleep 2; cat'", place.belljar()),
+    );
     typist.type_text("for the guest\n");
     std::thread::sleep(Duration::from_secs(3));
     typist.type_text(END);
@@ -280,7 +287,7 @@ fn what_is_typed_ahead_is_for_whoever_reads_first() {
 fn others_in_a_pipeline_write_lines() {
     let place = Place::new();
     let mut typist = Typist::new();
-    typist.type_line(&format!("{} run -- cat | sed -u 's/^/seen /'", place.belljar()));
+    typist.type_line(&format!("{} run --no-cwd -- cat | sed -u 's/^/seen /'", place.belljar()));
     std::thread::sleep(Duration::from_secs(1));
     typist.type_text("one\n");
     typist.wait_for("seen one\r\n");
@@ -303,7 +310,7 @@ fn the_terminal_is_as_before_however_it_ends() {
     for signal in ["TERM", "HUP", "INT", "QUIT"] {
         let mut typist = Typist::new();
         let raw = "stty raw -echo; printf \"begun\\r\\n\"; exec cat";
-        start(&mut typist, &format!("{} run -- sh -c '{raw}'", place.belljar()));
+        start(&mut typist, &format!("{} run --no-cwd -- sh -c '{raw}'", place.belljar()));
         let inside = descendants(typist.root());
         println!("SIG{signal}");
         kill(&typist, &place.belljar(), signal);
@@ -315,7 +322,10 @@ fn the_terminal_is_as_before_however_it_ends() {
     // Nobody can put it back who was killed, but everything ends.
     let mut typist = Typist::new();
     let shell = descendants(typist.root());
-    start(&mut typist, &format!("{} run -- sh -c 'echo begun; sleep 1000'", place.belljar()));
+    start(
+        &mut typist,
+        &format!("{} run --no-cwd -- sh -c 'echo begun; sleep 1000'", place.belljar()),
+    );
     let inside = descendants(typist.root());
     kill(&typist, &place.belljar(), "KILL");
     typist.wait_for("ready> ");
@@ -338,7 +348,7 @@ fn the_window_changes_its_size_for_a_guest_that_never_reads() {
     for way in &place.ways {
         let mut typist = Typist::new();
         let script = "trap \"stty size; exit 3\" WINCH; echo begun; while :; do sleep 0.1; done";
-        start(&mut typist, &format!("{way}{} run -- bash -c '{script}'", place.belljar()));
+        start(&mut typist, &format!("{way}{} run --no-cwd -- bash -c '{script}'", place.belljar()));
         typist.resize(91, 37);
         typist.wait_for("37 91");
         assert_eq!(typist.wait_for_code(), "code 3", "{way}");

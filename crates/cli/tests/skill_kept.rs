@@ -61,7 +61,7 @@ fn what_a_killed_run_wrote_is_found_by_the_next() {
     let done = place.output_beside(&["run", "../probe", "--work", "../home", "--", "x"]);
     assert!(done.err.contains("an earlier run was cut off: probe wrote to"), "{done:?}");
     assert!(done.err.contains("1 created, 1 changed"), "{done:?}");
-    assert!(done.err.contains(&format!("skill apply {used}")), "{done:?}");
+    assert!(done.err.contains(&format!("apply {used}")), "{done:?}");
     let again = place.output_beside(&["run", "../probe", "--work", "../home", "--", "x"]);
     assert!(!again.err.contains("cut off"), "{again:?}");
     let listed = place.output_beside(&["apply"]);
@@ -86,7 +86,7 @@ fn what_a_run_wrote_outlives_its_kernel() {
     assert_eq!(child.wait().unwrap().code(), Some(125), "{words}");
     assert!(words.contains("error: ") && words.contains("created  made.txt"), "{words}");
     let kept = place.kept();
-    assert!(words.contains(&format!("skill apply {}", kept[0].display())), "{words}");
+    assert!(words.contains(&format!("apply {}", kept[0].display())), "{words}");
     assert_eq!(fs::read(kept[0].join("files/made.txt")).unwrap(), b"made\n");
     assert!(names(&place.path("tmp")).is_empty());
 }

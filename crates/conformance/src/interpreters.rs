@@ -77,7 +77,7 @@ fn run_one(workload: &Workload, belljar: &Path, timeout: Duration) -> io::Result
     let native_calls = Calls::read(trace.path())?;
     let trace = tempfile::NamedTempFile::new()?;
     let mut inside = Command::new(belljar);
-    inside.arg("run").arg(format!("--trace={}", trace.path().display()));
+    inside.args(["run", "--no-cwd"]).arg(format!("--trace={}", trace.path().display()));
     for (name, value) in ENVIRONMENT {
         inside.arg(format!("--env={name}={value}"));
     }

@@ -23,7 +23,7 @@ impl Launcher {
 
     /// Runs programs in a sandbox of this `belljar` that shows the folder they are in.
     pub fn belljar(belljar: PathBuf, folder: &Path, options: &[String]) -> Self {
-        let mut prefix = vec![belljar.into_os_string(), "run".into()];
+        let mut prefix = vec![belljar.into_os_string(), "run".into(), "--no-cwd".into()];
         prefix.push(format!("--mount={0}:{0}:ro", folder.display()).into());
         prefix.extend(options.iter().map(Into::into));
         prefix.push("--".into());

@@ -193,11 +193,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "an entry of the list, not of the disk",
     },
     Exception {
-        path: "crates/cli/src/launch.rs",
-        has: "!on_host.exists()",
-        reason: "a program of the host's own root, for a hint",
-    },
-    Exception {
         path: "crates/skills/src/load/archive.rs",
         has: "File::open(path)",
         reason: "the archive that the user named",

@@ -143,8 +143,8 @@ impl Overlay {
 
     /// Leaves nothing of its own in the folder that keeps writes. Files can still be read.
     pub fn tidy(&self) {
-        if let (Some(work), Some(upper)) = (&self.shared.work, &self.shared.upper) {
-            work.remove(&upper.file_system.root());
+        if let Some(work) = &self.shared.work {
+            work.remove();
         }
     }
 

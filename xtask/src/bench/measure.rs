@@ -23,7 +23,8 @@ impl Launcher {
     pub fn belljar(belljar: &Path, folder: &Path) -> Self {
         let mount = format!("--mount={0}:{0}:rw", folder.display());
         let cwd = format!("--cwd={}", folder.display());
-        let prefix = [belljar.display().to_string(), "run".into(), mount, cwd, "--".into()];
+        let belljar = belljar.display().to_string();
+        let prefix = [belljar, "run".into(), "--no-cwd".into(), mount, cwd, "--".into()];
         Self { name: "belljar".to_owned(), prefix: prefix.into() }
     }
 

@@ -76,7 +76,8 @@ impl Place<'_> {
         let mut command = Command::new("env");
         command.arg("--default-signal");
         if let Some(belljar) = self.belljar {
-            command.arg(belljar).arg("run").arg(format!("--mount={0}:{0}:rw", folder.display()));
+            command.arg(belljar).args(["run", "--no-cwd"]);
+            command.arg(format!("--mount={0}:{0}:rw", folder.display()));
             command.arg("--cwd").arg(folder);
             command.arg(format!("--env=HOME={}", folder.display())).arg("--");
         } else {

@@ -59,7 +59,7 @@ fn curve(belljar: &Path, program: &Path, kind: &str, counts: &[u32], short: bool
 fn sample(belljar: &Path, program: &Path, kind: &str, count: u32) -> Result<Vec<(String, f64)>> {
     let mut command = Command::new(belljar);
     // Root, because not everybody may mount.
-    command.args(["run", "--user", "root", "--files", "200000", "--processes", "4000"]);
+    command.args(["run", "--no-cwd", "--user", "root", "--files", "200000", "--processes", "4000"]);
     command.arg(format!("--mount={}:/growth", program.display()));
     command.args(["--tmpfs", "/folder:256M", "--", "/growth", kind, &count.to_string(), "/folder"]);
     let finished = process::run(&mut command, b"", TIMEOUT)?;

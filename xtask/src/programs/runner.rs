@@ -181,7 +181,7 @@ fn run_native(case: &Case, folder: &Path) -> Result<Finished> {
 /// Inside, the folder is at the path that it has natively, so that both print the same paths.
 fn run_inside(case: &Case, belljar: &Path, folder: &Path, shown_at: &Path) -> Result<Finished> {
     let mut command = Command::new(belljar);
-    command.arg("run");
+    command.args(["run", "--no-cwd"]);
     command.arg(format!("--mount={}:{}:rw", folder.display(), shown_at.display()));
     command.arg("--cwd").arg(shown_at);
     if let Some(prefix) = case.interpreter.as_ref().and_then(|it| it.prefix.as_ref()) {

@@ -1,5 +1,6 @@
 //! The options that `run` and `skill run` have in common.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -61,6 +62,16 @@ fn layer(name: &str) -> Result<ContainmentLayer, String> {
 }
 
 impl CommonOptions {
+    /// The variables that the user has said something about.
+    pub fn named_variables(&self) -> Vec<&OsStr> {
+        fn name_of(item: &EnvironmentItem) -> &OsStr {
+            match item {
+                EnvironmentItem::Value(name, _) | EnvironmentItem::FromHost(name) => name,
+            }
+        }
+        self.env.iter().map(name_of).collect()
+    }
+
     /// How to run the specification.
     pub fn launch(&self) -> Launch<'_> {
         Launch {

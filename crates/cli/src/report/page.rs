@@ -41,10 +41,10 @@ pub fn page(report: &RunReport) -> String {
     files(&mut page, &report.activity);
     connections(&mut page, &report.activity);
     visible(&mut page, report);
-    if let Some(skill) = &report.skill {
-        let words = escaped(&skill.fate.words());
+    if let Some(work) = &report.work {
+        let words = escaped(&work.fate.words());
         page.push_str(&format!("<h2>What it left in its work folder</h2>\n<p>{words}</p>\n"));
-        changes(&mut page, &skill.changes);
+        changes(&mut page, &work.changes);
     }
     page.push_str("</body>\n</html>\n");
     page

@@ -41,11 +41,11 @@ pub fn text(report: &RunReport) -> String {
     denied(&mut text, &report.activity);
     told_no(&mut text, &report.activity);
     looked_for(&mut text, &report.activity);
-    if let Some(skill) = &report.skill {
+    if let Some(work) = &report.work {
         let count =
-            if skill.changes.is_empty() { String::new() } else { counted(&skill.changes) + "; " };
-        text.push_str(&format!("work folder: {count}{}\n", printable(&skill.fate.words())));
-        text.push_str(&in_words(&skill.changes));
+            if work.changes.is_empty() { String::new() } else { counted(&work.changes) + "; " };
+        text.push_str(&format!("work folder: {count}{}\n", printable(&work.fate.words())));
+        text.push_str(&in_words(&work.changes));
     }
     text
 }

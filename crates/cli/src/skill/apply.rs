@@ -1,4 +1,4 @@
-//! `belljar skill apply`: decides about changes that a run kept aside.
+//! `belljar apply`, which is also `belljar skill apply`: decides about changes that a run kept aside.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,10 +12,10 @@ use super::listing::all_in_words;
 use crate::failure::Failure;
 use crate::output;
 
-/// Options of `skill apply`.
+/// Options of `apply`.
 #[derive(Args)]
 pub struct Options {
-    /// The folder that `skill run` named at its end; without it, everything that is kept is listed
+    /// The folder that a run named at its end; without it, everything that is kept is listed
     #[arg(value_name = "KEPT")]
     kept: Option<PathBuf>,
     /// Only show the changes

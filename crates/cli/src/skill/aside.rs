@@ -11,8 +11,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use host_sys::beneath::{Folder, Status};
+use host_sys::rustix;
 use sandbox_spec::{HostPlace, printable_path};
 use serde::{Deserialize, Serialize};
 use skills::printable;
@@ -20,15 +22,17 @@ use skills::printable;
 use super::changes::{self, Change, Now};
 use super::listing::{counted, shown_path};
 use super::places;
+use super::spare_layer;
 use super::write_back::write_back;
 use crate::failure::Failure;
 
 /// Where the changes of a run belong.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Origin {
-    /// The skill's name.
-    pub skill: String,
-    /// The folder that the skill worked on; nothing if it was an empty one.
+    /// The name of the skill or of the program.
+    #[serde(alias = "skill")]
+    pub name: String,
+    /// The folder that it worked on; nothing if it was an empty one.
     pub folder: Option<PathBuf>,
 }
 
@@ -57,24 +61,36 @@ impl Aside {
                 .code(Failure::CANNOT_START)
         };
         let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let prefix: String = origin.skill.chars().take(64).map(word).collect();
+        let prefix: String = origin.name.chars().take(64).map(word).collect();
         let state = Folder::make_at(&top).map_err(failed)?;
-        let (name, folder) = state.make_unique_folder(&format!("{prefix}-")).map_err(failed)?;
+        let above = top.parent().and_then(|above| Folder::at(above).ok());
+        let prefix = format!("{prefix}-");
+        let spare = || spare_layer::take(&state, above.as_ref()?, &prefix, FILES);
+        let spare = origin.folder.as_ref().and_then(|_| spare());
+        let is_new = spare.is_none();
+        let (name, folder) = match spare {
+            Some(spare) => spare,
+            None => state.make_unique_folder(&prefix).map_err(failed)?,
+        };
         let path = top.join(&name);
         // From here on what was made goes if something fails.
         let lock = folder.open_itself().map_err(failed)?;
         let mut made = Self { top: state, name, folder, is_kept: false, path, origin, _lock: lock };
-        made._lock = made.prepare().map_err(failed)?;
+        made._lock = made.prepare(is_new).map_err(failed)?;
         Ok(made)
     }
 
     /// Makes what is in a new one, and locks it.
-    fn prepare(&self) -> io::Result<File> {
-        for name in [FILES, NOTHING] {
-            self.folder.make_folder(name, 0o755)?;
+    fn prepare(&self, is_new: bool) -> io::Result<File> {
+        if is_new {
+            self.folder.make_folder(FILES, 0o755)?;
+        }
+        if self.origin.folder.is_none() {
+            self.folder.make_folder(NOTHING, 0o755)?;
         }
         let mut file = self.folder.create(ORIGIN, 0o600)?;
-        file.try_lock()?;
+        // Who looks for what was left may hold it for a moment, and finds nothing yet.
+        file.lock()?;
         file.write_all(serde_json::to_string_pretty(&self.origin)?.as_bytes())?;
         Ok(file)
     }
@@ -100,10 +116,19 @@ impl Aside {
     /// they left empty goes.
     pub fn tell_forgotten() {
         // Who has no state folder has nothing in it.
-        for aside in Self::all().unwrap_or_default() {
-            if aside.folder.status_of(TOLD).is_ok_and(|it| it.is_some()) {
+        let Ok(top) = state_folder() else { return };
+        let Ok(state) = Folder::at(&top) else { return };
+        for entry in state.list(MAX_KEPT).unwrap_or_default() {
+            let is_told = || state.folder(&entry.name)?.status_of(TOLD);
+            // This is at the end of every run: what was told of is not looked into.
+            if is_told().is_ok_and(|it| it.is_some()) {
                 continue;
             }
+            let Ok(aside) = Self::open_in(&state, &top, &entry.name) else {
+                // It is in use, or nothing ran in it.
+                let _ = remove_if_never_used(&state, &entry.name);
+                continue;
+            };
             match aside.changes() {
                 Ok(changes) if changes.is_empty() => {
                     // Tried again by the next run.
@@ -127,10 +152,10 @@ impl Aside {
     /// What it is, in a line.
     pub fn words(&self) -> String {
         let count = self.changes().map_or_else(|_| "changes".to_owned(), |it| counted(&it));
-        let skill = printable(&self.origin.skill);
+        let name = printable(&self.origin.name);
         match &self.origin.folder {
-            Some(folder) => format!("{skill} wrote to {}: {count}", shown_path(folder)),
-            None => format!("{skill} wrote to an empty folder: {count}"),
+            Some(folder) => format!("{name} wrote to {}: {count}", shown_path(folder)),
+            None => format!("{name} wrote to an empty folder: {count}"),
         }
     }
 
@@ -138,11 +163,11 @@ impl Aside {
     pub fn remedy(&self) -> String {
         let path = printable_path(&self.path);
         match &self.origin.folder {
-            Some(_) => format!(
-                "`belljar skill apply {path}` writes it back, with --discard it is thrown away"
-            ),
+            Some(_) => {
+                format!("`belljar apply {path}` writes it back, with --discard it is thrown away")
+            }
             None => format!(
-                "it is in {}; `belljar skill apply --discard {path}` throws it away",
+                "it is in {}; `belljar apply --discard {path}` throws it away",
                 printable_path(self.files())
             ),
         }
@@ -185,6 +210,12 @@ impl Aside {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder for everything that outlives a run, if the environment names one. No guest may
+    /// see it, or change it: what is kept there says where it is written to.
+    pub fn state() -> Option<PathBuf> {
+        state_folder().ok()?.parent().map(Path::to_path_buf)
     }
 
     /// The folder that takes the writes.
@@ -233,6 +264,20 @@ impl Aside {
         self.is_kept = true;
     }
 
+    /// Ends a run that has written nothing. The next one may have the layer.
+    pub fn end_unused(mut self) -> Result<(), Failure> {
+        let put = || -> io::Result<()> {
+            let above = Folder::at(self.path.ancestors().nth(2).unwrap_or(&self.path))?;
+            let marks = [ORIGIN, TOLD];
+            spare_layer::put(&self.top, &above, &self.name, &self.folder, FILES, &marks)
+        };
+        if self.origin.folder.is_none() || put().is_err() {
+            return self.discard();
+        }
+        self.is_kept = true;
+        Ok(())
+    }
+
     /// Removes it.
     pub fn discard(mut self) -> Result<(), Failure> {
         self.is_kept = true;
@@ -241,8 +286,8 @@ impl Aside {
         })
     }
 
-    /// Refuses to replace what somebody else changed since the run began: the skill has not seen it,
-    /// and whoever agrees to what the skill wrote need not know of it.
+    /// Refuses to replace what somebody else changed since the run began: the program has not seen
+    /// it, and whoever agrees to what it wrote need not know of it.
     fn refuse_newer(&mut self, folder: &Path, changes: &[Change]) -> Result<(), Failure> {
         let Ok(Some(began)) = self.folder.status_of(ORIGIN) else { return Ok(()) };
         // Who cannot be looked at cannot be written to either, which is then told.
@@ -266,7 +311,7 @@ impl Aside {
         }
         let path = printable_path(&self.path);
         Err(Failure::new(format!("nothing was written to {}", printable_path(folder)))
-            .hint(format!("`belljar skill apply --overwrite {path}` replaces what is newer")))
+            .hint(format!("`belljar apply --overwrite {path}` replaces what is newer")))
     }
 
     /// Writes the changes to the folder that they belong to. If something could not be written
@@ -286,10 +331,8 @@ impl Aside {
     fn write(&mut self, changes: &[Change], newer: Newer) -> Result<(), Failure> {
         let Some(folder) = self.origin.folder.clone() else {
             self.keep();
-            return Err(Failure::new(
-                "the skill worked on an empty folder: there is none to write to",
-            )
-            .hint(format!("copy what you need from {}", printable_path(self.files()))));
+            return Err(Failure::new("it worked on an empty folder: there is none to write to")
+                .hint(format!("copy what you need from {}", printable_path(self.files()))));
         };
         if newer == Newer::Keep {
             self.refuse_newer(&folder, changes)?;
@@ -338,6 +381,8 @@ pub enum Newer {
 const MAX_KEPT: usize = 100_000;
 /// How long the text may be that says whose changes they are.
 const MAX_ORIGIN_BYTES: u64 = 64 << 10;
+/// A folder that is younger may not be ready yet.
+const MIN_AGE: Duration = Duration::from_secs(60);
 const FILES: &str = "files";
 const NOTHING: &str = "nothing";
 const TOLD: &str = "told";
@@ -345,7 +390,23 @@ const ORIGIN: &str = "origin.json";
 
 fn not_kept(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("{} holds no changes of a run: {why}", printable_path(path)))
-        .hint("give the folder that `belljar skill run` named at its end")
+        .hint("give the folder that `belljar` named at its end")
+}
+
+/// Removes a folder without a word of whose it is: whoever made it was cut off before anything ran.
+fn remove_if_never_used(state: &Folder, name: &OsStr) -> io::Result<()> {
+    let folder = state.folder(name)?;
+    let status = folder.status()?;
+    let changed = u64::try_from(status.changed.0).unwrap_or_default();
+    let age = SystemTime::UNIX_EPOCH
+        .checked_add(Duration::from_secs(changed))
+        .and_then(|changed| changed.elapsed().ok());
+    let is_old = age.is_some_and(|age| age >= MIN_AGE);
+    let is_ours = status.uid == rustix::process::geteuid().as_raw();
+    if is_old && is_ours && folder.status_of(ORIGIN)?.is_none() {
+        state.remove(name)?;
+    }
+    Ok(())
 }
 
 fn state_folder() -> Result<PathBuf, Failure> {
@@ -355,7 +416,7 @@ fn state_folder() -> Result<PathBuf, Failure> {
         Failure::new(
             "there is no folder to keep changes in: neither XDG_STATE_HOME nor HOME is set",
         )
-        .hint("set one of them, or use --work DIR")
+        .hint("set one of them; --rw and --work DIR let writes through at once, --no-cwd shows no folder")
         .code(Failure::CANNOT_START)
     })
 }

@@ -311,6 +311,11 @@ fn virtual_environment(venv: &Path) -> Result<(HostPlace, Option<HostPlace>), Fa
     }
 }
 
+/// Whether a folder is one that [`installation`] holds.
+pub fn is_python(top: &Path) -> bool {
+    installation(top).is_some()
+}
+
 /// Holds a folder in which an installation of Python is all that there is, as far as that can be
 /// seen: it has the modules without which no Python starts, and the user's home is not in it.
 fn installation(top: &Path) -> Option<Folder> {

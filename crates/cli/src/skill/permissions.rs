@@ -76,33 +76,37 @@ pub fn flags(options: &CommonOptions) -> Result<Policy, Failure> {
 impl PermissionOptions {
     /// What the user's policy file says. Its paths are relative to its folder.
     pub fn user_policy(&self) -> Result<Policy, Failure> {
-        let Some(path) = &self.policy else { return Ok(Policy::default()) };
-        let bytes = read_named(path, MAX_POLICY_BYTES).map_err(|error| {
-            refused("--policy", &format!("cannot read {}: {error}", printable_path(path)))
-                .hint("--learn FILE writes a policy; docs/policy.md describes one")
-        })?;
-        let read = policy::read(&printable_path(path), &String::from_utf8_lossy(&bytes));
-        if !read.is_valid() {
-            eprint!("{}", skills::Report::new(read.findings).to_text());
-            return Err(refused("--policy", &format!("{} is not valid", printable_path(path))));
-        }
-        let mut policy = read.policy;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        for mount in &mut policy.mounts {
-            let source = Path::new(&mount.source);
-            let source = match (Tilde::of(source), home_folder()) {
-                (Tilde::None, _) => absolute(&folder.join(source))?,
-                (Tilde::Home(rest), Some(home)) => home.join(rest),
-                (Tilde::Home(_) | Tilde::Other, _) => {
-                    let why =
-                        format!("{} is in a home folder that is not known", printable_path(source));
-                    return Err(refused("--policy", &why).hint("set HOME, or write the whole path"));
-                }
-            };
-            mount.source = text("--policy", source.as_os_str())?;
-        }
-        Ok(policy)
+        self.policy.as_deref().map(read_policy).transpose().map(Option::unwrap_or_default)
     }
+}
+
+/// Reads a policy of the user's. Its paths are relative to its folder.
+pub fn read_policy(path: &Path) -> Result<Policy, Failure> {
+    let bytes = read_named(path, MAX_POLICY_BYTES).map_err(|error| {
+        refused("--policy", &format!("cannot read {}: {error}", printable_path(path)))
+            .hint("--learn FILE writes a policy; docs/policy.md describes one")
+    })?;
+    let read = policy::read(&printable_path(path), &String::from_utf8_lossy(&bytes));
+    if !read.is_valid() {
+        eprint!("{}", skills::Report::new(read.findings).to_text());
+        return Err(refused("--policy", &format!("{} is not valid", printable_path(path))));
+    }
+    let mut policy = read.policy;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    for mount in &mut policy.mounts {
+        let source = Path::new(&mount.source);
+        let source = match (Tilde::of(source), home_folder()) {
+            (Tilde::None, _) => absolute(&folder.join(source))?,
+            (Tilde::Home(rest), Some(home)) => home.join(rest),
+            (Tilde::Home(_) | Tilde::Other, _) => {
+                let why =
+                    format!("{} is in a home folder that is not known", printable_path(source));
+                return Err(refused("--policy", &why).hint("set HOME, or write the whole path"));
+            }
+        };
+        mount.source = text("--policy", source.as_os_str())?;
+    }
+    Ok(policy)
 }
 
 fn refused(option: &str, why: &str) -> Failure {

@@ -5,33 +5,34 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use host_sys::beneath::Folder;
 use sandbox::Backend;
 use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
-use skills::{RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, plan_run, printable};
+use skills::{
+    PlanError, RunOptions, RunPlan, Skill, WORK_FOLDER, WorkFolder, choose_script, plan_run,
+    printable,
+};
 
-use super::aside::{Aside, Newer, Origin};
-use super::changes::Change;
+use super::aside::Aside;
 use super::environment::{Environment, EnvironmentOptions};
 use super::learn::Lessons;
-use super::listing::{counted, in_words};
 use super::permissions::{self, Asking, PermissionOptions};
-use super::question::{Choice, Question};
 use super::scratch::Scratch;
-use super::{deps, places, problem, runner};
+use super::{deps, problem, runner};
 use crate::backends;
+use crate::blocked::Ran;
 use crate::failure::Failure;
+use crate::hints;
 use crate::launch::{EndReport, exit_code, run_to_end, tell_end};
-use crate::masks::Masks;
-use crate::options::{CommonOptions, absolute};
-use crate::report::{Fate, ReportTarget, RunReport, tell_denied};
+use crate::options::{CommonOptions, NetworkOptions, absolute, current_folder};
+use crate::report::{ReportTarget, RunReport, tell_denied};
 use crate::signals::Signals;
 use crate::user_terminal::UserTerminal;
+use crate::work::{Decision, Work};
 
 /// Options of `skill run`.
 #[derive(Args)]
-#[command(override_usage = "belljar skill run [OPTIONS] PATH [SCRIPT] [-- ARGS]...")]
+#[command(override_usage = "belljar skill run [OPTIONS] PATH [SCRIPT] [ARGS]... [-- ARGS]...")]
 #[command(
     after_help = "The skill is at /skill, read-only. The current folder is at /work, and is \
     the script's working folder: what it writes there is listed at the end and kept aside, until \
@@ -44,9 +45,15 @@ pub struct Options {
     /// The script, if the skill has more than one
     #[arg(value_name = "SCRIPT")]
     script: Option<String>,
+    /// Its arguments; those that begin with a dash go behind `--`
+    #[arg(value_name = "ARGS")]
+    words: Vec<OsString>,
     /// Its arguments
     #[arg(value_name = "ARGS", last = true)]
     arguments: Vec<OsString>,
+    /// The script's working folder, from the current one
+    #[arg(long, value_name = "PATH")]
+    cwd: Option<PathBuf>,
     /// A folder that the script changes at once, or `none` for an empty one
     #[arg(long, value_name = "DIR|none")]
     work: Option<PathBuf>,
@@ -81,15 +88,12 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let lessons = options.learn.as_deref().map(Lessons::open).transpose()?;
     let backend = backends::choose(&options.common.backend)?;
     let environment = options.environment.prepare(&skill, &*backend, &signals)?;
-    let mut work = Work::of(options, &skill)?;
-    work.masks.tell();
+    let mut work = work_of(options, &skill)?;
+    work.tell_masks();
     let asking = Asking { terminal: terminal.as_ref(), signals: &signals };
-    let plan = plan(options, &skill, &work.folder, &environment, asking)?;
-    let spec = specification(options, &plan, &work)?;
-    // From here on what is written is removed only by a decision.
-    if let Some(aside) = &mut work.aside {
-        aside.keep();
-    }
+    let plan = plan(options, &skill, planned(&work), &environment, asking)?;
+    let spec = specification(options, &skill, &plan, &work)?;
+    work.keep();
     let ended = run_to_end(&*backend, &spec, &signals);
     if let Some(ending) = &ending {
         ending.write(&ended)?;
@@ -106,11 +110,12 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     tell_end(&report, &spec);
     tell_denied(report.activity.as_deref());
     if report.end.exit_code() != 0 {
+        hints::tell_arguments(&spec);
         hint_at_packages(&skill, &environment, &*backend, &options.path);
     }
-    let fate = work.settle(&changes, Decision::of(options, terminal.as_ref()), &signals)?;
+    let fate = work.settle(&changes, Decision::of(options.apply, terminal.as_ref()), &signals)?;
     if let Some(place) = &report_place {
-        let report = RunReport::new(&spec, &report).of_skill(&plan, &changes, fate);
+        let report = RunReport::new(&spec, &report).of_skill(&plan).with_work(&changes, fate);
         report.write(place.as_ref())?;
     }
     if let (Some(lessons), Some(activity)) = (lessons, &report.activity) {
@@ -131,129 +136,30 @@ fn hint_at_packages(skill: &Skill, environment: &Environment, backend: &dyn Back
     }
 }
 
-/// The folder that the script works on.
-struct Work {
-    folder: WorkFolder,
-    aside: Option<Aside>,
-    masks: Masks,
-}
-
-impl Work {
-    fn of(options: &Options, skill: &Skill) -> Result<Self, Failure> {
-        let skill = skill.name().to_owned();
-        match &options.work {
-            None => {
-                let here = std::env::current_dir().map_err(|error| {
-                    Failure::new(format!("cannot find out the current folder: {error}"))
-                        .code(Failure::CANNOT_START)
-                })?;
-                // Not by its name: where one stands is a folder, whatever it is called by now.
-                let held = Folder::at(Path::new(".")).map_err(|error| no_folder(&here, &error))?;
-                let masks = Masks::of(&held.proc_path());
-                let folder = WorkFolder::CopyOnWrite(places::held(&here, held));
-                let aside = Aside::new(Origin { skill, folder: Some(here) })?;
-                Ok(Self { folder, aside: Some(aside), masks })
+/// The folder that the script works on, as options and skill say.
+fn work_of(options: &Options, skill: &Skill) -> Result<Work, Failure> {
+    let (name, place) = (skill.name().to_owned(), PathBuf::from(WORK_FOLDER));
+    match &options.work {
+        None => Work::layered(name, current_folder()?, place, Ran::Skill),
+        Some(path) if path.as_os_str() == "none" => Work::empty(name, place),
+        Some(path) => {
+            let path = absolute(path)?;
+            if !path.is_dir() {
+                return Err(Failure::new(format!("--work: {} is no folder", printable_path(path)))
+                    .hint("make it first, or use `--work none` for an empty one")
+                    .code(Failure::CANNOT_START));
             }
-            Some(path) if path.as_os_str() == "none" => {
-                let aside = Aside::new(Origin { skill, folder: None })?;
-                let folder = WorkFolder::CopyOnWrite(aside.nothing()?);
-                Ok(Self { folder, aside: Some(aside), masks: Masks::default() })
-            }
-            Some(path) => {
-                let path = absolute(path)?;
-                let held = Folder::at(&path).map_err(|_| {
-                    Failure::new(format!("--work: {} is no folder", printable_path(&path)))
-                        .hint("make it first, or use `--work none` for an empty one")
-                        .code(Failure::CANNOT_START)
-                })?;
-                let masks = Masks::of(&held.proc_path());
-                let folder = WorkFolder::ReadWrite(places::held(&path, held));
-                Ok(Self { folder, aside: None, masks })
-            }
+            Work::at_once(path, place, Ran::Skill)
         }
-    }
-
-    fn changes(&self) -> Result<Vec<Change>, Failure> {
-        self.aside.as_ref().map_or(Ok(Vec::new()), Aside::changes)
-    }
-
-    /// Tells what was written, and writes it back or keeps it.
-    fn settle(
-        &mut self,
-        changes: &[Change],
-        decision: Decision<'_>,
-        signals: &Signals,
-    ) -> Result<Fate, Failure> {
-        let Some(aside) = self.aside.take() else { return Ok(Fate::WrittenAtOnce) };
-        if changes.is_empty() {
-            aside.discard()?;
-            return Ok(Fate::NothingWritten);
-        }
-        let place = aside.origin().folder.clone();
-        let choice = match (decision, &place) {
-            (Decision::Ask(terminal), Some(folder)) => {
-                let layer = aside.files();
-                let (folder, layer) = (folder.as_path(), layer.as_path());
-                let question = Question { terminal, signals, folder, layer, changes };
-                // Whoever does not answer has not agreed.
-                question.ask().unwrap_or(Choice::Nothing)
-            }
-            (decision, _) => {
-                let list = in_words(changes);
-                eprintln!("\n{} in {WORK_FOLDER}:\n{}", counted(changes), list.trim_end());
-                if decision.is_apply() { Choice::All } else { Choice::Nothing }
-            }
-        };
-        let kept = aside.path().to_path_buf();
-        match choice {
-            Choice::All => {
-                aside.write_back(changes, Newer::Keep)?;
-                return Ok(Fate::Applied);
-            }
-            Choice::Some(chosen) => {
-                aside.write_some(&chosen, Newer::Keep)?;
-                let n = changes.len() - chosen.len();
-                eprintln!(
-                    "{n} kept aside: `belljar skill apply {}` lists them",
-                    printable_path(&kept)
-                );
-                return Ok(Fate::AppliedInPart(kept));
-            }
-            Choice::Nothing => aside.set_told(),
-        }
-        if place.is_some() {
-            eprintln!("kept aside: `belljar skill apply {}` writes it back", printable_path(&kept));
-        } else {
-            eprintln!("kept in {}", printable_path(aside.files()));
-        }
-        Ok(Fate::Kept(kept))
     }
 }
 
-fn no_folder(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot use the current folder {}: {error}", printable_path(path)))
-        .code(Failure::CANNOT_START)
-}
-
-/// What is to be done with what was written.
-#[derive(Clone, Copy)]
-enum Decision<'t> {
-    Apply,
-    Ask(&'t UserTerminal),
-    Keep,
-}
-
-impl<'t> Decision<'t> {
-    fn of(options: &Options, terminal: Option<&'t UserTerminal>) -> Self {
-        match (options.apply, terminal) {
-            (true, _) => Self::Apply,
-            (false, Some(terminal)) => Self::Ask(terminal),
-            (false, None) => Self::Keep,
-        }
-    }
-
-    fn is_apply(self) -> bool {
-        matches!(self, Self::Apply)
+/// The folder as the plan has it.
+fn planned(work: &Work) -> WorkFolder {
+    let source = work.source().clone();
+    match work.is_layered() {
+        true => WorkFolder::CopyOnWrite(source),
+        false => WorkFolder::ReadWrite(source),
     }
 }
 
@@ -261,17 +167,17 @@ impl<'t> Decision<'t> {
 fn plan(
     options: &Options,
     skill: &Skill,
-    work: &WorkFolder,
+    work: WorkFolder,
     environment: &Environment,
     asking: Asking<'_>,
 ) -> Result<RunPlan, Failure> {
-    let mut run_options = RunOptions::new(work.clone());
+    let mut run_options = RunOptions::new(work);
     run_options.flags = permissions::flags(&options.common)?;
     run_options.user_policy = options.permissions.user_policy()?;
     run_options.host_env = permissions::host_environment();
     environment.apply(&mut run_options);
     let make = |run_options: &RunOptions| {
-        plan_run(skill, options.script.as_deref(), &[], run_options)
+        plan_run(skill, script_of(options, skill).0, &[], run_options)
             .map_err(|error| problem::of_planning(&options.path, &error))
     };
     let plan = make(&run_options)?;
@@ -282,21 +188,49 @@ fn plan(
     Ok(plan)
 }
 
-fn specification(options: &Options, plan: &RunPlan, work: &Work) -> Result<SandboxSpec, Failure> {
+/// The script that was named, or the word that can only be an argument: the skill has one script,
+/// which is not called so, and the word is no name of a script at all.
+fn script_of<'o>(options: &'o Options, skill: &Skill) -> (Option<&'o str>, Option<&'o str>) {
+    const ENDINGS: [&str; 9] = ["bash", "cjs", "js", "mjs", "pl", "py", "rb", "sh", "ts"];
+    let Some(word) = options.script.as_deref() else { return (None, None) };
+    let extension = Path::new(word).extension().and_then(|it| it.to_str());
+    let is_name = extension.is_some_and(|it| ENDINGS.contains(&it)) || word.starts_with("scripts/");
+    let is_unknown =
+        matches!(choose_script(skill, Some(word)), Err(PlanError::NoSuchScript { .. }));
+    match is_unknown && !is_name && choose_script(skill, None).is_ok() {
+        true => (None, Some(word)),
+        false => (Some(word), None),
+    }
+}
+
+/// What an argument means inside: a path in the folder that the script works on is seen elsewhere.
+fn in_work(argument: &Path, folder: Option<&Path>) -> PathBuf {
+    match folder.and_then(|folder| argument.strip_prefix(folder).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => WORK_FOLDER.into(),
+        Some(rest) => Path::new(WORK_FOLDER).join(rest),
+        None => argument.to_path_buf(),
+    }
+}
+
+fn specification(
+    options: &Options,
+    skill: &Skill,
+    plan: &RunPlan,
+    work: &Work,
+) -> Result<SandboxSpec, Failure> {
     let mut spec = runner::spec_of(plan).map_err(|error| problem::of_runner(&error))?;
     // Arguments need not be text, so they do not go through the plan.
-    spec.program.extend(options.arguments.iter().cloned());
-    let is_work = |mount: &&mut sandbox_spec::Mount| mount.destination == *WORK_FOLDER;
-    if let (WorkFolder::CopyOnWrite(_), Some(aside)) = (&work.folder, &work.aside) {
-        for mount in spec.mounts.iter_mut().filter(is_work) {
-            mount.upper = Some(aside.layer()?);
-        }
+    let here = work.origin_folder();
+    let first = script_of(options, skill).1.map(OsString::from);
+    let arguments = first.iter().chain(&options.words).chain(&options.arguments);
+    spec.program.extend(arguments.map(|it| in_work(Path::new(it), here).into_os_string()));
+    if let Some(path) = &options.cwd {
+        spec.working_directory = Path::new(WORK_FOLDER).join(in_work(path, here));
     }
-    for mount in spec.mounts.iter_mut().filter(is_work) {
-        mount.masked.clone_from(&work.masks.paths);
-    }
+    work.complete(&mut spec);
     options.common.apply(&mut spec)?;
     options.common.network.apply_beside_rules(&mut spec)?;
+    NetworkOptions::tell_offline(&mut spec);
     if options.learn.is_some() {
         spec.recording = Recording::On;
     }

@@ -4,7 +4,7 @@
 //! upper layer, and one `rename` of the host puts it in its place: the next run finds the old state
 //! or the new one. What was left half-way lies in the hidden folder, which the next run empties.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use linux_abi::{Errno, SysResult};
@@ -16,30 +16,39 @@ use crate::metadata::FileKind;
 /// The hidden folder's name, at the top of the upper layer.
 pub(super) const NAME: &[u8] = b".belljar-work";
 
-/// A folder for files that are not ready yet.
+/// A folder for files that are not ready yet. It is made when the first one is: most runs write
+/// nothing.
 pub(super) struct Work {
-    folder: Rc<dyn Inode>,
+    top: Rc<dyn Inode>,
+    folder: OnceCell<Rc<dyn Inode>>,
     next: Cell<u64>,
 }
 
 impl Work {
-    /// Opens the hidden folder beneath `top`, and empties it.
+    /// Empties the hidden folder beneath `top`, if an earlier run has left one.
     pub fn open(top: &Rc<dyn Inode>) -> SysResult<Self> {
-        let names = top.directory().ok_or(Errno::ENOTDIR)?;
-        let folder = match names.lookup(NAME) {
-            Err(Errno::ENOENT) => {
-                let kind = NewKind::Directory;
-                names.create(NAME, &NewInode { kind, mode: 0o700, uid: 0, gid: 0 })?
+        let folder = OnceCell::new();
+        match top.directory().ok_or(Errno::ENOTDIR)?.lookup(NAME) {
+            Err(Errno::ENOENT) => {}
+            left => {
+                let left = left?;
+                empty(folder.get_or_init(|| left))?;
             }
-            found => found?,
-        };
-        empty(&folder)?;
-        Ok(Self { folder, next: Cell::new(0) })
+        }
+        Ok(Self { top: Rc::clone(top), folder, next: Cell::new(0) })
     }
 
-    /// The names of the folder.
+    /// The names of the folder, which is there from now on.
     pub fn names(&self) -> SysResult<&dyn Directory> {
-        self.folder.directory().ok_or(Errno::ENOTDIR)
+        let folder = match self.folder.get() {
+            Some(folder) => folder,
+            None => {
+                let new = NewInode { kind: NewKind::Directory, mode: 0o700, uid: 0, gid: 0 };
+                let made = self.top.directory().ok_or(Errno::ENOTDIR)?.create(NAME, &new)?;
+                self.folder.get_or_init(|| made)
+            }
+        };
+        folder.directory().ok_or(Errno::ENOTDIR)
     }
 
     /// A name that nothing in it has.
@@ -81,10 +90,10 @@ impl Work {
     }
 
     /// Removes the folder, at the end of a run.
-    pub fn remove(&self, top: &Rc<dyn Inode>) {
-        if let Some(names) = top.directory() {
+    pub fn remove(&self) {
+        if let (Some(folder), Some(names)) = (self.folder.get(), self.top.directory()) {
             // What cannot be removed is emptied by the next run.
-            let _ = empty(&self.folder);
+            let _ = empty(folder);
             let _ = names.rmdir(NAME);
         }
     }
