@@ -31,6 +31,8 @@ const HOME_OF_ROOT: &str = "/root";
 pub struct Masks {
     /// Paths from the folder.
     pub paths: Vec<PathBuf>,
+    /// The folder, by a path without links.
+    folder: PathBuf,
     warning: Option<String>,
 }
 
@@ -57,7 +59,7 @@ impl Masks {
             paths.insert(path);
         }
         let warning = warning(&folder, own.as_deref(), &present, ran);
-        Self { paths: paths.into_iter().collect(), warning }
+        Self { paths: paths.into_iter().collect(), folder, warning }
     }
 
     /// The places of credentials that one home folder has in this folder, which has no links in its
@@ -65,13 +67,13 @@ impl Masks {
     pub fn in_home(folder: &Path, home: Option<&Path>) -> Self {
         let places = credential_places(home).into_iter();
         let paths = places.filter_map(|(place, _)| inside(folder, &place)).collect();
-        Self { paths, warning: None }
+        Self { paths, folder: folder.to_path_buf(), warning: None }
     }
 
     /// Masks a place that is in this folder for another reason than credentials.
-    pub fn hide(&mut self, folder: &Path, place: &Path) {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        self.paths.extend(inside(&real(folder), &real(place)));
+    pub fn hide(&mut self, place: &Path) {
+        let real = without_links(place).unwrap_or_else(|_| place.to_path_buf());
+        self.paths.extend(inside(&self.folder, &real));
     }
 
     /// Says what is not shown, if there is something to say.

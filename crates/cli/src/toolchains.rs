@@ -227,7 +227,7 @@ fn shown(path: &Path, installations: &[PathBuf], home: Option<&Path>) -> Shown {
         for settings in SETTINGS {
             let place = installation.join(settings);
             if installation.starts_with(path) && place.symlink_metadata().is_ok() {
-                masks.hide(path, &place);
+                masks.hide(&place);
             }
         }
     }

@@ -50,10 +50,14 @@ impl Work {
             Failure::new(format!("cannot use the folder {}: {error}", printable_path(&source)))
                 .code(Failure::CANNOT_START)
         })?;
+        Ok(Self::held(&source, folder, place, ran))
+    }
+
+    /// A folder that was found at a path, and is changed at once.
+    pub fn held(path: &Path, folder: Folder, place: PathBuf, ran: Ran) -> Self {
         let masks = masks(&folder.proc_path(), ran);
-        let source = places::held(&source, folder);
-        let access = MountAccess::ReadWrite;
-        Ok(Self { source, place, aside: None, layer: None, access, masks })
+        let source = places::held(path, folder);
+        Self { source, place, aside: None, layer: None, access: MountAccess::ReadWrite, masks }
     }
 
     /// A folder that is not changed at all.
@@ -184,7 +188,7 @@ impl Work {
 pub fn masks(folder: &Path, ran: Ran) -> Masks {
     let mut masks = Masks::of(folder, ran);
     if let Some(state) = Aside::state() {
-        masks.hide(folder, &state);
+        masks.hide(&state);
     }
     masks
 }

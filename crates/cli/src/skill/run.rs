@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use host_sys::beneath::Folder;
 use sandbox::Backend;
 use sandbox_spec::{Recording, SandboxSpec, printable_path};
 use skills::policy::Consent;
@@ -144,12 +145,12 @@ fn work_of(options: &Options, skill: &Skill) -> Result<Work, Failure> {
         Some(path) if path.as_os_str() == "none" => Work::empty(name, place),
         Some(path) => {
             let path = absolute(path)?;
-            if !path.is_dir() {
-                return Err(Failure::new(format!("--work: {} is no folder", printable_path(path)))
+            let folder = Folder::at(&path).map_err(|_| {
+                Failure::new(format!("--work: {} is no folder", printable_path(&path)))
                     .hint("make it first, or use `--work none` for an empty one")
-                    .code(Failure::CANNOT_START));
-            }
-            Work::at_once(path, place, Ran::Skill)
+                    .code(Failure::CANNOT_START)
+            })?;
+            Ok(Work::held(&path, folder, place, Ran::Skill))
         }
     }
 }
