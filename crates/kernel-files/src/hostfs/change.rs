@@ -74,9 +74,11 @@ impl HostInode {
         };
         match place {
             Some(place) => {
-                let parent = place.parent.directory_handle()?;
                 let flags = AtFlags::SYMLINK_NOFOLLOW;
-                rustix::fs::utimensat(&*parent, &*place.name, &times, flags).map_err(errno_of)
+                self.where_it_is(&place, |place| {
+                    let parent = place.parent.directory_handle()?;
+                    rustix::fs::utimensat(&*parent, &*place.name, &times, flags).map_err(errno_of)
+                })
             }
             None => {
                 let directory = self.open_for_listing()?;

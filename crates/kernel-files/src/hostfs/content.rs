@@ -16,6 +16,7 @@ use rustix::io::ReadWriteFlags;
 use super::beneath::open_in;
 use super::budget::Mapped;
 use super::inode::HostInode;
+use super::place::Place;
 use super::recent_files::{self, Afterwards};
 use super::status::stat_handle;
 use crate::inode::{Allocate, Content, Extent, Inode, OpenGuard, WriteAt, XattrMode, Xattrs};
@@ -36,6 +37,10 @@ const MOST_AHEAD: u64 = 2 << 20;
 impl HostInode {
     fn open_content(&self, flags: OFlags) -> SysResult<Rc<OwnedFd>> {
         let place = self.place().ok_or(Errno::EISDIR)?;
+        self.where_it_is(&place, |place| self.open_content_at(place, flags))
+    }
+
+    fn open_content_at(&self, place: &Place, flags: OFlags) -> SysResult<Rc<OwnedFd>> {
         let parent = place.parent.directory_handle()?;
         let opened = open_in(&*parent, &place.name, flags, Mode::empty())?;
         if self.shared.is_immutable() {

@@ -319,13 +319,33 @@ impl HostInode {
             if let Some(handle) = self.open_handle() {
                 return stat_handle(&handle);
             }
-            while let Some(other) = self.other_places.take() {
-                if let Ok(stat) = self.stat_at(&other) {
-                    self.moved_to(other);
-                    return Ok(stat);
-                }
+            self.find_again().map(|(_, stat)| stat).ok_or(errno)
+        })
+    }
+
+    /// The name that the file was known by is gone: another one that it had or got, if it has it.
+    fn find_again(&self) -> Option<(Place, rustix::fs::Statx)> {
+        while let Some(other) = self.other_places.take() {
+            if let Ok(stat) = self.stat_at(&other) {
+                self.moved_to(other.clone());
+                return Some((other, stat));
             }
-            Err(errno)
+        }
+        None
+    }
+
+    /// Does something with the file where it is found. It may have lost the name that it was known by
+    /// since somebody looked.
+    pub(super) fn where_it_is<T>(
+        &self,
+        place: &Place,
+        act: impl Fn(&Place) -> SysResult<T>,
+    ) -> SysResult<T> {
+        act(place).or_else(|errno| match errno {
+            Errno::ENOENT | Errno::ESTALE => {
+                self.find_again().map_or(Err(errno), |(other, _)| act(&other))
+            }
+            _ => Err(errno),
         })
     }
 
@@ -342,10 +362,12 @@ impl HostInode {
     /// A handle to this very file, whatever it is.
     pub(super) fn path_handle(&self) -> SysResult<Rc<OwnedFd>> {
         let Some(place) = self.place() else { return self.directory_handle() };
-        let parent = place.parent.directory_handle()?;
-        let handle = beneath::open_in(&*parent, &place.name, OFlags::PATH, Mode::empty())?;
-        self.check_identity(&handle)?;
-        Ok(Rc::new(handle))
+        self.where_it_is(&place, |place| {
+            let parent = place.parent.directory_handle()?;
+            let handle = beneath::open_in(&*parent, &place.name, OFlags::PATH, Mode::empty())?;
+            self.check_identity(&handle)?;
+            Ok(Rc::new(handle))
+        })
     }
 
     pub(super) fn map_ids(&self) -> u64 {
@@ -476,9 +498,11 @@ impl Inode for HostInode {
             return Ok(target.clone());
         }
         let place = self.place().ok_or(Errno::EINVAL)?;
-        let parent = place.parent.directory_handle()?;
-        let target = rustix::fs::readlinkat(&*parent, &*place.name, Vec::new());
-        let target = target.map_err(errno_of)?.into_bytes();
+        let target = self.where_it_is(&place, |place| {
+            let parent = place.parent.directory_handle()?;
+            rustix::fs::readlinkat(&*parent, &*place.name, Vec::new()).map_err(errno_of)
+        })?;
+        let target = target.into_bytes();
         if self.shared.is_immutable() {
             return Ok(self.target.get_or_init(|| target).clone());
         }

@@ -136,9 +136,9 @@ impl HostInode {
     pub(super) fn keep(&self, kept: Kept) -> SysResult<()> {
         if can_have_xattrs(self.kind()) {
             match self.place() {
-                Some(place) => {
-                    kept.write(&*place.parent.directory_handle()?, Some(&place.name))?;
-                }
+                Some(place) => self.where_it_is(&place, |place| {
+                    kept.write(&*place.parent.directory_handle()?, Some(&place.name))
+                })?,
                 None => kept.write(&*self.directory_handle()?, None)?,
             }
         }

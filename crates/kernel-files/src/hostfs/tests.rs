@@ -85,6 +85,19 @@ fn open_files_outlive_their_names() {
 }
 
 #[test]
+fn a_file_that_lost_its_first_name_is_opened_by_its_other() {
+    let folder = folder();
+    let root = shown(&folder, HostOptions::default());
+    let directory = root.directory().unwrap();
+    let file = directory.lookup(b"file").unwrap();
+    directory.link(b"other", &file).unwrap();
+    directory.unlink(b"file").unwrap();
+    // Nobody has asked for its status since, which would have found the other name.
+    let _guard = file.content().unwrap().prepare_open(OpenFlags::empty()).unwrap();
+    assert_eq!(text(&file), b"inside");
+}
+
+#[test]
 fn a_read_only_folder_takes_no_change() {
     let folder = folder();
     let root = shown(&folder, HostOptions { read_only: true, ..Default::default() });
