@@ -35,7 +35,7 @@ pub struct HostInode {
     /// `None` for the top of the folder.
     pub(super) place: RefCell<Option<Place>>,
     /// Other names that it had or got, for when this one goes.
-    other_places: OtherPlaces,
+    pub(super) other_places: OtherPlaces,
     /// The handle of a directory. That of the top is never closed.
     handle: RefCell<Option<Rc<OwnedFd>>>,
     /// The handle for as long as somebody holds it, even if it was closed here.
@@ -323,33 +323,7 @@ impl HostInode {
         })
     }
 
-    /// The name that the file was known by is gone: another one that it had or got, if it has it.
-    fn find_again(&self) -> Option<(Place, rustix::fs::Statx)> {
-        while let Some(other) = self.other_places.take() {
-            if let Ok(stat) = self.stat_at(&other) {
-                self.moved_to(other.clone());
-                return Some((other, stat));
-            }
-        }
-        None
-    }
-
-    /// Does something with the file where it is found. It may have lost the name that it was known by
-    /// since somebody looked.
-    pub(super) fn where_it_is<T>(
-        &self,
-        place: &Place,
-        act: impl Fn(&Place) -> SysResult<T>,
-    ) -> SysResult<T> {
-        act(place).or_else(|errno| match errno {
-            Errno::ENOENT | Errno::ESTALE => {
-                self.find_again().map_or(Err(errno), |(other, _)| act(&other))
-            }
-            _ => Err(errno),
-        })
-    }
-
-    fn stat_at(&self, place: &Place) -> SysResult<rustix::fs::Statx> {
+    pub(super) fn stat_at(&self, place: &Place) -> SysResult<rustix::fs::Statx> {
         let stat = stat_in(&*place.parent.directory_handle()?, &place.name)?;
         if id_of(&stat) == self.id { Ok(stat) } else { Err(Errno::ESTALE) }
     }

@@ -3,6 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use host_sys::rustix;
+use linux_abi::{Errno, SysResult};
+
 use super::inode::HostInode;
 
 /// How many other names of a file are remembered.
@@ -49,5 +52,33 @@ impl OtherPlaces {
     /// The one that was added last.
     pub fn take(&self) -> Option<Place> {
         self.0.borrow_mut().pop()
+    }
+}
+
+impl HostInode {
+    /// The name that the file was known by is gone: another one that it had or got, if it has it.
+    pub(super) fn find_again(&self) -> Option<(Place, rustix::fs::Statx)> {
+        while let Some(other) = self.other_places.take() {
+            if let Ok(stat) = self.stat_at(&other) {
+                self.moved_to(other.clone());
+                return Some((other, stat));
+            }
+        }
+        None
+    }
+
+    /// Does something with the file where it is found. It may have lost the name that it was known by
+    /// since somebody looked.
+    pub(super) fn where_it_is<T>(
+        &self,
+        place: &Place,
+        act: impl Fn(&Place) -> SysResult<T>,
+    ) -> SysResult<T> {
+        act(place).or_else(|errno| match errno {
+            Errno::ENOENT | Errno::ESTALE => {
+                self.find_again().map_or(Err(errno), |(other, _)| act(&other))
+            }
+            _ => Err(errno),
+        })
     }
 }
