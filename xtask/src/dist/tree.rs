@@ -68,12 +68,18 @@ impl Release {
             beside.push(Entry::file(format!("share/man/man1/{name}.gz"), packed));
         }
         beside.sort_by(|one, other| one.path.cmp(&other.path));
-        let time =
-            output(Command::new("git").current_dir(project()).args(["log", "-1", "--format=%ct"]))?;
-        let time = String::from_utf8(time)?.trim().parse().context("the time of the commit")?;
+        let time = commit_time();
         let program = fs::read(program)?;
         Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), time, program, beside })
     }
+}
+
+/// When the commit was made. Sources without a history have the same time everywhere, too.
+fn commit_time() -> u64 {
+    let mut git = Command::new("git");
+    let said = output(git.current_dir(project()).args(["log", "-1", "--format=%ct"]));
+    let text = said.ok().and_then(|said| String::from_utf8(said).ok());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
 /// What a command says.
