@@ -58,15 +58,7 @@ pub fn launch_in_project(
     if let Some(ending) = ending {
         ending.write(&ended)?;
     }
-    // What was written is listed and kept whatever the end was.
-    let changes = work.changes()?;
-    let report = match ended {
-        Ok(report) => report,
-        Err(failure) => {
-            work.settle(&changes, Decision::Keep, &signals)?;
-            return Err(failure);
-        }
-    };
+    let (report, changes) = work.after(ended, &signals)?;
     tell_end(&report, &spec);
     if report.end.exit_code() != 0 {
         hints::tell_arguments(&spec);

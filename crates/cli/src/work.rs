@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use host_sys::beneath::Folder;
+use sandbox::ExitReport;
 use sandbox_spec::{Change, HostPlace, Mount, MountAccess, Ownership, SandboxSpec, printable_path};
 
 use crate::blocked::Ran;
@@ -123,9 +124,24 @@ impl Work {
         }
     }
 
-    /// What was written.
-    pub fn changes(&self) -> Result<Vec<Change>, Failure> {
+    fn changes(&self) -> Result<Vec<Change>, Failure> {
         self.aside.as_ref().map_or(Ok(Vec::new()), Aside::changes)
+    }
+
+    /// What was written by a run that ended so. It is kept whatever the end was.
+    pub fn after(
+        &mut self,
+        ended: Result<ExitReport, Failure>,
+        signals: &Signals,
+    ) -> Result<(ExitReport, Vec<Change>), Failure> {
+        let changes = self.changes()?;
+        match ended {
+            Ok(report) => Ok((report, changes)),
+            Err(failure) => {
+                self.settle(&changes, Decision::Keep, signals)?;
+                Err(failure)
+            }
+        }
     }
 
     /// Tells what was written, and writes it back or keeps it.
